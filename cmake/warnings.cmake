@@ -1,0 +1,4 @@
+# Warnings are errors (style.md 12).
+set(CELLD_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wundef -Werror)
+add_compile_options(${CELLD_WARNINGS} -fno-strict-aliasing -fno-omit-frame-pointer)
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
