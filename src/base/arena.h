@@ -7,7 +7,7 @@
 struct cd_arena_block;
 struct cd_arena {
     struct cd_arena_block *blocks; /* owned */
-    size_t used;                   /* Bytes handed out since the last reset. */
+    size_t used; /* Bytes handed out since the last reset. */
 };
 
 void cd_arena_deinit(struct cd_arena *a);

@@ -15,7 +15,7 @@ struct cd_buf {
 };
 
 void cd_buf_deinit(struct cd_buf *b); /* Frees; b is empty and usable again. */
-void cd_buf_clear(struct cd_buf *b);  /* Forgets the bytes, keeps the memory. */
+void cd_buf_clear(struct cd_buf *b); /* Forgets the bytes, keeps the memory. */
 /* Room for at least more bytes behind len; returns the place to write to. */
 char *cd_buf_reserve(struct cd_buf *b, size_t more);
 void cd_buf_add(struct cd_buf *b, const void *bytes, size_t len);

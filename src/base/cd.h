@@ -45,8 +45,8 @@ CD_NORETURN void cd_assert_failed(const char *file, int line, const char *func, 
 /* Documents that both answers are legal here. */
 #define CD_MAYBE(x) ((void)(x))
 
-/* Allocation never returns NULL: running out of memory aborts. What input can make large has a limit elsewhere.
- * Memory of cd_alloc and cd_new is zeroed. Sizes are bytes. */
+/* Allocation never returns NULL: running out of memory aborts. What input can make large has a limit
+ * elsewhere. Memory of cd_alloc and cd_new is zeroed. Sizes are bytes. */
 void *cd_alloc(size_t size);
 void *cd_realloc(void *ptr, size_t size);
 void cd_free(void *ptr);

@@ -1,6 +1,7 @@
 /* base/event.h: structured log events (operations.md 7). Formatting only; io/io.h's cd_event() writes them.
  *
- * An event has a fixed dotted or snake_case name and typed fields, no sentences. Secrets and user data never enter. */
+ * An event has a fixed dotted or snake_case name and typed fields, no sentences. Secrets and user data never
+ * enter. */
 #ifndef BASE_EVENT_H
 #define BASE_EVENT_H
 
@@ -19,7 +20,7 @@ struct cd_field {
 #define CD_U(key, v) ((struct cd_field){(key), CD_FIELD_U64, (uint64_t)(v), {NULL, 0}})
 #define CD_I(key, v) ((struct cd_field){(key), CD_FIELD_I64, (uint64_t)(int64_t)(v), {NULL, 0}})
 #define CD_B(key, v) ((struct cd_field){(key), CD_FIELD_BOOL, (v) ? 1u : 0u, {NULL, 0}})
-#define CD_S(key, v) ((struct cd_field){(key), CD_FIELD_STR, 0, (v)})       /* struct cd_str */
+#define CD_S(key, v) ((struct cd_field){(key), CD_FIELD_STR, 0, (v)}) /* struct cd_str */
 #define CD_Z(key, v) ((struct cd_field){(key), CD_FIELD_STR, 0, cd_str(v)}) /* char * */
 
 enum cd_event_format { CD_EVENT_TEXT, CD_EVENT_JSON };

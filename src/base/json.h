@@ -1,6 +1,7 @@
 /* base/json.h: reading and writing JSON records, over yyjson.
  *
- * Reading is strict (RFC 8259), bounded in size by the caller and in depth here. Writing appends to a buffer. */
+ * Reading is strict (RFC 8259), bounded in size by the caller and in depth here. Writing appends to a buffer.
+ */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -9,14 +10,21 @@
 #define CD_JSON_DEPTH_MAX 64
 
 struct cd_json_doc; /* Owns the parsed text. */
-struct cd_json;     /* A value inside a document; valid while the document lives. */
+struct cd_json; /* A value inside a document; valid while the document lives. */
 
 /* CD_ESYNTAX with a readable reason in why (may be NULL), "line 3, column 7: unexpected character". */
 CD_MUST_USE int cd_json_parse(struct cd_json_doc **doc, struct cd_str text, struct cd_buf *why);
 void cd_json_free(struct cd_json_doc *doc); /* NULL is fine. */
 const struct cd_json *cd_json_root(const struct cd_json_doc *doc);
 
-enum cd_json_kind { CD_JSON_NULL, CD_JSON_BOOL, CD_JSON_NUMBER, CD_JSON_STRING, CD_JSON_ARRAY, CD_JSON_OBJECT };
+enum cd_json_kind {
+    CD_JSON_NULL,
+    CD_JSON_BOOL,
+    CD_JSON_NUMBER,
+    CD_JSON_STRING,
+    CD_JSON_ARRAY,
+    CD_JSON_OBJECT
+};
 enum cd_json_kind cd_json_kind(const struct cd_json *v);
 /* NULL when v is no object or has no such member; v may be NULL, so lookups chain. */
 const struct cd_json *cd_json_get(const struct cd_json *v, const char *key);

@@ -67,7 +67,8 @@ static inline struct cd_link *cd_list_pop(struct cd_list *l) /* From the front; 
     return k;
 }
 
-static inline struct cd_link *cd_list_next(const struct cd_list *l, const struct cd_link *k) /* NULL at the end. */
+static inline struct cd_link *cd_list_next(const struct cd_list *l,
+                                           const struct cd_link *k) /* NULL at the end. */
 {
     return k->next == &l->head ? NULL : k->next;
 }

@@ -40,14 +40,16 @@ size_t cd_str_find(struct cd_str s, char byte, size_t from);
 size_t cd_str_find_str(struct cd_str s, struct cd_str what, size_t from);
 /* Without spaces, tabs, CR and LF at both ends. */
 struct cd_str cd_str_trim(struct cd_str s);
-/* Takes the next piece up to sep off the front of rest. False when rest is exhausted (rest->ptr is NULL then).
- * "a,,b" gives "a", "", "b"; an empty text gives one empty piece. */
+/* Takes the next piece up to sep off the front of rest. False when rest is exhausted (rest->ptr is NULL
+ * then). "a,,b" gives "a", "", "b"; an empty text gives one empty piece. */
 bool cd_str_next(struct cd_str *rest, char sep, struct cd_str *piece);
 /* Strict decimal: digits only, no sign, no spaces. CD_ESYNTAX, or CD_ETOOBIG past 64 bits. */
 CD_MUST_USE int cd_str_u64(struct cd_str s, uint64_t *out);
 CD_MUST_USE int cd_str_hex_u64(struct cd_str s, uint64_t *out);
 /* Whether s is well-formed UTF-8 (no surrogates, no overlong forms). */
 bool cd_str_is_utf8(struct cd_str s);
+/* Length of the well-formed UTF-8 sequence at the front of s, 1..4; 0 when there is none. */
+size_t cd_utf8_len(struct cd_str s);
 /* A heap copy with a NUL behind it; the caller frees it with cd_free. */
 char *cd_str_dup(struct cd_str s);
 

@@ -1,43 +1,27 @@
 /* io/io.h: all that src may ask of the outside world. architecture.md 4, simulation.md 1.
  *
- * One struct io per loop: each shard, and the control loop of a node. Two archives implement this header, io_real and
- * io_sim; the linker picks. All calls are made from the loop's own thread (in its callbacks, its fibers, or before it
- * runs); only io_post crosses loops.
+ * One struct io per loop: each shard, and the control loop of a node. Two archives implement this header,
+ * io_real and io_sim; the linker picks. All calls are made from the loop's own thread (in its callbacks, its
+ * fibers, or before it runs); only io_post crosses loops.
  *
  * Rules of every operation:
- * - The op struct is the caller's. Submitting returns nothing and runs nothing: every outcome arrives in done, exactly
- *   once, never from inside submit or io_cancel. done == NULL: a fiber awaits the op with io_await.
- * - A busy op (op.io != NULL) is not moved, reused or freed. In done it is idle again and may be submitted anew.
+ * - The op struct is the caller's. Submitting returns nothing and runs nothing: every outcome arrives in
+ * done, exactly once, never from inside submit or io_cancel. done == NULL: a fiber awaits the op with
+ * io_await.
+ * - A busy op (op.io != NULL) is not moved, reused or freed. In done it is idle again and may be submitted
+ * anew.
  * - What an op borrows (struct cd_str, buffers) must stay until done.
- * - After a simulated crash, and after io_stop, every pending and later op ends with IO_CANCELED or IO_FAULT and has no
- *   effect.
- * Memory that is zeroed is a valid idle op. */
+ * - After a simulated crash, and after io_stop, every pending and later op ends with IO_CANCELED or IO_FAULT
+ * and has no effect. Memory that is zeroed is a valid idle op. */
 #ifndef IO_IO_H
 #define IO_IO_H
 
 #include "base/buf.h"
 #include "base/event.h"
+#include "base/iotext.h"
 #include "base/list.h"
 
-/* Negative, disjoint from CD_ERRORS; cd_err_text() knows both. */
-#define IO_STATUSES(X)                                                                                       \
-    X(IO_CANCELED, -100, "canceled")                                                                         \
-    X(IO_EOF, -101, "end of stream")                                                                         \
-    X(IO_TIMEDOUT, -102, "timed out")                                                                        \
-    X(IO_REFUSED, -103, "connection refused")                                                                \
-    X(IO_RESET, -104, "connection reset")                                                                    \
-    X(IO_UNREACHABLE, -105, "host unreachable")                                                              \
-    X(IO_NOENT, -106, "no such object, file or host")                                                        \
-    X(IO_EXISTS, -107, "exists already")                                                                     \
-    X(IO_NOSPACE, -108, "no space left")                                                                     \
-    X(IO_FAULT, -109, "input/output error")                                                                  \
-    X(IO_THROTTLED, -110, "throttled")                                                                       \
-    X(IO_CONFLICT, -111, "precondition failed")                                                              \
-    X(IO_DENIED, -112, "access denied")                                                                      \
-    X(IO_BUSY, -113, "in use")                                                                               \
-    X(IO_TOOBIG, -114, "larger than the limit")                                                              \
-    X(IO_PROTOCOL, -115, "peer broke the protocol")
-
+/* Negative, disjoint from CD_ERRORS; cd_err_text() knows both. The list is in base/iotext.h. */
 enum io_status {
     IO_OK = 0,
 #define X(name, value, text) name = (value),
@@ -55,38 +39,41 @@ struct io_fiber;
 typedef void io_done_fn(struct io_op *op, int status);
 
 struct io_op {
-    io_done_fn *done;        /* NULL: a fiber awaits it. */
-    struct io *io;           /* NULL while idle. */
-    uint64_t serial;         /* The n-th op of this loop: its name in traces and its tie-break, never its address. */
-    int status;              /* Of the last completion. */
-    bool canceling;          /* io_cancel was called and done has not come yet. */
+    io_done_fn *done; /* NULL: a fiber awaits it. */
+    struct io *io; /* NULL while idle. */
+    uint64_t serial; /* The n-th op of this loop: its name in traces and its tie-break, never its address. */
+    int status; /* Of the last completion. */
+    bool canceling; /* io_cancel was called and done has not come yet. */
     struct io_fiber *waiter; /* Of io/fiber.c. */
-    struct cd_link link;     /* The rest is the backend's. */
+    struct cd_link link; /* The rest is the backend's. */
     void *impl;
     void (*cancel)(struct io_op *op);
 };
 
-/* Asks. done still comes, once, and never from inside this call: with IO_CANCELED, or with the result if that came
- * first. Idle ops: no effect. A cancelled store write is IO_UNKNOWN unless it certainly was never sent. */
+/* Asks. done still comes, once, and never from inside this call: with IO_CANCELED, or with the result if that
+ * came first. Idle ops: no effect. A cancelled store write is IO_UNKNOWN unless it certainly was never sent.
+ */
 void io_cancel(struct io_op *op);
 static inline bool io_busy(const struct io_op *op)
 {
     return op->io != NULL;
 }
 
-/* ---- Fibers (io/fiber.c, the same in both backends) --------------------------------------------------------------- */
+/* ---- Fibers (io/fiber.c, the same in both backends)
+ * --------------------------------------------------------------- */
 
-/* Starts flow on a stack of its own at the loop's next turn. The pointer is good until flow returns; the name is its
- * flow ("takeover") and must outlive it. A fiber never runs JavaScript. */
+/* Starts flow on a stack of its own at the loop's next turn. The pointer is good until flow returns; the name
+ * is its flow ("takeover") and must outlive it. A fiber never runs JavaScript. */
 struct io_fiber *io_spawn(struct io *io, const char *name, void (*flow)(void *arg), void *arg);
-/* The await in progress and every later one of f behaves as if io_cancel were called on its op at once. Closing ops
- * complete regardless, so cleanup is the normal error path. */
+/* The await in progress and every later one of f behaves as if io_cancel were called on its op at once.
+ * Closing ops complete regardless, so cleanup is the normal error path. */
 void io_fiber_cancel(struct io_fiber *f);
-/* In a fiber: suspends until op is done and returns its status. The op was submitted with done NULL. Past deadline_ns
- * (io_now_ns time) it cancels, still waits for done, and returns IO_TIMEDOUT unless the op had succeeded. */
+/* In a fiber: suspends until op is done and returns its status. The op was submitted with done NULL. Past
+ * deadline_ns (io_now_ns time) it cancels, still waits for done, and returns IO_TIMEDOUT unless the op had
+ * succeeded. */
 int io_await(struct io_op *op, uint64_t deadline_ns);
 int io_sleep(struct io *io, uint64_t ns); /* In a fiber: IO_OK or IO_CANCELED. */
-struct io_fiber *io_fiber_current(void);  /* NULL outside of fibers. */
+struct io_fiber *io_fiber_current(void); /* NULL outside of fibers. */
 
 /* A place where ops wait until somebody signals it: the way fibers and callbacks wait for each other. */
 struct io_signal {
@@ -94,15 +81,19 @@ struct io_signal {
 };
 void io_signal_init(struct io_signal *s);
 void io_signal_wait(struct io_signal *s, struct io *io, struct io_op *op, io_done_fn *done);
-void io_signal_wake(struct io_signal *s, int status); /* All that wait now end with status, at the loop's next turn. */
+void io_signal_wake(struct io_signal *s,
+                    int status); /* All that wait now end with status, at the loop's next turn. */
 
 /* Ends op with status at the loop's next turn. */
 void io_defer(struct io_op *op, struct io *io, int status, io_done_fn *done);
 
-/* ---- The loop ----------------------------------------------------------------------------------------------------- */
+/* ---- The loop
+ * ----------------------------------------------------------------------------------------------------- */
 
-struct io *io_current(void);         /* The loop whose callback runs now; for hooks that get no context (V8's clock). */
-void io_mark(struct io *io, const char *name); /* CD_MARK: counted by io_sim, nothing in io_real. io may be NULL: current. */
+struct io *io_current(
+    void); /* The loop whose callback runs now; for hooks that get no context (V8's clock). */
+void io_mark(struct io *io,
+             const char *name); /* CD_MARK: counted by io_sim, nothing in io_real. io may be NULL: current. */
 #define CD_MARK(name) io_mark(NULL, name)
 unsigned io_loop_index(struct io *io); /* 0: the control loop; then shards. */
 unsigned io_loop_count(struct io *io);
@@ -110,8 +101,8 @@ unsigned io_loop_count(struct io *io);
 void io_stop(struct io *io);
 
 /* Writes one event through the node's log (filter and format are the backend's). Never blocks. */
-void io_event(struct io *io, enum cd_level level, const char *target, const char *name, const struct cd_field *fields,
-              size_t count);
+void io_event(struct io *io, enum cd_level level, const char *target, const char *name,
+              const struct cd_field *fields, size_t count);
 bool io_event_wanted(struct io *io, enum cd_level level, const char *target);
 #define cd_event_to(io, level, target, name, ...)                                                            \
     do {                                                                                                     \
@@ -122,9 +113,11 @@ bool io_event_wanted(struct io *io, enum cd_level level, const char *target);
     } while (0)
 #define cd_event(io, level, name, ...) cd_event_to(io, level, "celld", name __VA_OPT__(, ) __VA_ARGS__)
 
-/* ---- Clock, timers, random ---------------------------------------------------------------------------------------- */
+/* ---- Clock, timers, random
+ * ---------------------------------------------------------------------------------------- */
 
-/* Monotonic, nanoseconds; runs on while a node is paused (CLOCK_BOOTTIME). Stands still within one callback. */
+/* Monotonic, nanoseconds; runs on while a node is paused (CLOCK_BOOTTIME). Stands still within one callback.
+ */
 uint64_t io_now_ns(struct io *io);
 /* Wall clock; may jump both ways. For people and user code, never for safety. */
 int64_t io_wall_ms(struct io *io);
@@ -139,13 +132,20 @@ struct io_timer {
 /* Never early. after_ns 0 ends at the next turn. */
 void io_timer_start(struct io_timer *t, struct io *io, uint64_t after_ns, io_done_fn *done);
 
-enum io_rand { IO_RAND_ID, IO_RAND_KEY, IO_RAND_JITTER, IO_RAND_JS, IO_RAND_COUNT }; /* A draw of one never shifts another's. */
+enum io_rand {
+    IO_RAND_ID,
+    IO_RAND_KEY,
+    IO_RAND_JITTER,
+    IO_RAND_JS,
+    IO_RAND_COUNT
+}; /* A draw of one never shifts another's. */
 void io_random(struct io *io, enum io_rand use, void *out, size_t len);
 uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n); /* 0..n-1; io/random.c. */
 
-/* ---- Streams ------------------------------------------------------------------------------------------------------ */
-/* Bytes in order, nothing duplicated. At most one read and, in flight at once, IO_WRITES_MAX writes per stream; writes
- * are sent in the order of submission. */
+/* ---- Streams
+ * ------------------------------------------------------------------------------------------------------ */
+/* Bytes in order, nothing duplicated. At most one read and, in flight at once, IO_WRITES_MAX writes per
+ * stream; writes are sent in the order of submission. */
 
 #define IO_HOST_MAX 254
 #define IO_WRITES_MAX 64
@@ -153,7 +153,7 @@ uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n); /* 0..n-1
 
 struct io_addr {
     char host[IO_HOST_MAX]; /* A literal address or a name, NUL-terminated. Names are resolved on connect. */
-    uint16_t port;          /* 0 in listen: any free one, see io_listener_addr. */
+    uint16_t port; /* 0 in listen: any free one, see io_listener_addr. */
 };
 
 struct io_stream {
@@ -168,9 +168,9 @@ struct io_listener {
 
 struct io_read {
     struct io_op op;
-    /* Where to read to, 1..cap bytes. buf NULL: the backend lends its own buffer: in done buf and len tell, and the
-     * bytes are good until done (or the fiber's slice after io_await) returns. An idle connection then needs no buffer
-     * at all. buf is NULL again after that. */
+    /* Where to read to, 1..cap bytes. buf NULL: the backend lends its own buffer: in done buf and len tell,
+     * and the bytes are good until done (or the fiber's slice after io_await) returns. An idle connection
+     * then needs no buffer at all. buf is NULL again after that. */
     void *buf;
     size_t cap; /* With buf NULL: ignored. */
     size_t len;
@@ -180,23 +180,28 @@ struct io_read {
 struct io_write {
     struct io_op op;
     const struct cd_str *part; /* Borrowed until done, with the bytes. */
-    unsigned parts;            /* 1..IO_PARTS_MAX */
-    size_t sent;               /* The backend's. */
+    unsigned parts; /* 1..IO_PARTS_MAX */
+    size_t sent; /* The backend's. */
 };
 
-/* IO_LISTEN_SHARED: several loops of one node listen on the same address (SO_REUSEPORT); the first fixes the port. */
+/* IO_LISTEN_SHARED: several loops of one node listen on the same address (SO_REUSEPORT); the first fixes the
+ * port. */
 enum { IO_LISTEN_SHARED = 1 };
 CD_MUST_USE int io_listen(struct io_listener *l, struct io *io, const struct io_addr *at, unsigned flags);
 void io_listener_addr(const struct io_listener *l, struct io_addr *out); /* The bound one. */
-/* One accept at a time per listener; connections wait in the backlog meanwhile. into is open when status is IO_OK. */
+/* One accept at a time per listener; connections wait in the backlog meanwhile. into is open when status is
+ * IO_OK. */
 void io_accept(struct io_listener *l, struct io_stream *into, struct io_op *op, io_done_fn *done);
-void io_listener_close(struct io_listener *l, struct io_op *op, io_done_fn *done); /* A pending accept ends first. */
+void io_listener_close(struct io_listener *l, struct io_op *op,
+                       io_done_fn *done); /* A pending accept ends first. */
 
 /* s is open when status is IO_OK; else nothing is to be closed. */
-void io_connect(struct io_stream *s, struct io *io, const struct io_addr *to, struct io_op *op, io_done_fn *done);
+void io_connect(struct io_stream *s, struct io *io, const struct io_addr *to, struct io_op *op,
+                io_done_fn *done);
 /* The other end, as far as known: host empty for pipes. */
 void io_stream_peer(const struct io_stream *s, struct io_addr *out);
-/* IO_OK with 1..cap bytes, or IO_EOF (the peer finished; writing may go on), or an error (the stream is broken). */
+/* IO_OK with 1..cap bytes, or IO_EOF (the peer finished; writing may go on), or an error (the stream is
+ * broken). */
 void io_stream_read(struct io_stream *s, struct io_read *r, io_done_fn *done);
 /* IO_OK: all bytes were handed on, in order; else some prefix may have gone and the stream is broken. */
 void io_stream_write(struct io_stream *s, struct io_write *w, io_done_fn *done);
@@ -206,9 +211,10 @@ void io_stream_finish(struct io_stream *s, struct io_op *op, io_done_fn *done);
  * delivered, unless abort is set: then the peer sees a reset. s is closed when done comes. */
 void io_stream_close(struct io_stream *s, bool abort, struct io_op *op, io_done_fn *done);
 
-/* ---- Files -------------------------------------------------------------------------------------------------------- */
-/* Synchronous, because SQLite is. What is not synced may vanish, wholly or in part, in any order. Paths are absolute.
- * Errors: IO_NOENT, IO_EXISTS, IO_NOSPACE, IO_DENIED, IO_BUSY, IO_FAULT. */
+/* ---- Files
+ * -------------------------------------------------------------------------------------------------------- */
+/* Synchronous, because SQLite is. What is not synced may vanish, wholly or in part, in any order. Paths are
+ * absolute. Errors: IO_NOENT, IO_EXISTS, IO_NOSPACE, IO_DENIED, IO_BUSY, IO_FAULT. */
 
 struct io_file {
     struct io *io; /* NULL: not open. */
@@ -216,11 +222,12 @@ struct io_file {
 };
 
 enum {
-    IO_FILE_CREATE = 1,    /* Make it when absent. */
+    IO_FILE_CREATE = 1, /* Make it when absent. */
     IO_FILE_EXCLUSIVE = 2, /* With CREATE: IO_EXISTS when it is there. */
     IO_FILE_READONLY = 4,
     IO_FILE_TRUNCATE = 8,
-    IO_FILE_LOCK = 16, /* Whole-file exclusive lock until close; IO_BUSY when another process or open file has it. */
+    IO_FILE_LOCK =
+        16, /* Whole-file exclusive lock until close; IO_BUSY when another process or open file has it. */
 };
 
 CD_MUST_USE int io_file_open(struct io_file *f, struct io *io, const char *path, unsigned flags);
@@ -234,7 +241,8 @@ CD_MUST_USE int io_file_size(struct io_file *f, uint64_t *size);
 CD_MUST_USE int io_file_sync(struct io_file *f);
 /* The same without stopping the loop; covers the writes made before this call. */
 void io_file_sync_start(struct io_file *f, struct io_op *op, io_done_fn *done);
-int io_file_close(struct io_file *f); /* Does not sync. No sync may be in flight. f is closed whatever it returns. */
+int io_file_close(
+    struct io_file *f); /* Does not sync. No sync may be in flight. f is closed whatever it returns. */
 
 enum io_path_kind { IO_PATH_FILE, IO_PATH_DIR, IO_PATH_OTHER };
 struct io_path_info {
@@ -243,24 +251,29 @@ struct io_path_info {
     int64_t modified_ms;
 };
 CD_MUST_USE int io_path_stat(struct io *io, const char *path, struct io_path_info *out);
-CD_MUST_USE int io_path_mkdir(struct io *io, const char *path);  /* One level; IO_EXISTS when it is there. */
+CD_MUST_USE int io_path_mkdir(struct io *io, const char *path); /* One level; IO_EXISTS when it is there. */
 CD_MUST_USE int io_path_rename(struct io *io, const char *from, const char *to); /* Replaces a file. */
 CD_MUST_USE int io_path_remove(struct io *io, const char *path); /* A file or an empty directory. */
-CD_MUST_USE int io_path_sync(struct io *io, const char *dir);    /* Makes create, rename and remove in dir durable. */
+CD_MUST_USE int io_path_sync(struct io *io,
+                             const char *dir); /* Makes create, rename and remove in dir durable. */
 /* Calls each with the names in dir (without . and ..), ascending by byte. */
-CD_MUST_USE int io_path_list(struct io *io, const char *dir, void (*each)(void *arg, const char *name), void *arg);
+CD_MUST_USE int io_path_list(struct io *io, const char *dir, void (*each)(void *arg, const char *name),
+                             void *arg);
 
-/* ---- Object store ------------------------------------------------------------------------------------------------- */
-/* fleet.md 3. A backend never retries a conditional write: its own first try would then answer as a foreign winner.
- * Plain reads and writes are not retried here either; src/store does that where it is safe. */
+/* ---- Object store
+ * ------------------------------------------------------------------------------------------------- */
+/* fleet.md 3. A backend never retries a conditional write: its own first try would then answer as a foreign
+ * winner. Plain reads and writes are not retried here either; src/store does that where it is safe. */
 
-struct io_bucket; /* A bucket as one loop sees it, with its prefix and credentials. Opened by the backend's set-up. */
+struct io_bucket; /* A bucket as one loop sees it, with its prefix and credentials. Opened by the backend's
+                     set-up. */
 struct io_bucket *io_bucket(struct io *io); /* The fleet bucket of this loop; NULL when the node has none. */
 
 enum io_outcome {
-    IO_DONE,     /* Did it. */
-    IO_REJECTED, /* Certainly did not and never will: IO_CONFLICT when the precondition failed, else not committed. */
-    IO_UNKNOWN,  /* May have, or may yet. */
+    IO_DONE, /* Did it. */
+    IO_REJECTED, /* Certainly did not and never will: IO_CONFLICT when the precondition failed, else not
+                    committed. */
+    IO_UNKNOWN, /* May have, or may yet. */
 };
 enum io_put { IO_PUT_ANY, IO_PUT_IF_ABSENT, IO_PUT_IF_MATCH };
 /* Separate connections, so that none waits behind another: fleet.md 3.6. */
@@ -273,26 +286,31 @@ enum io_lane { IO_LANE_DATA, IO_LANE_LOG, IO_LANE_LEASE, IO_LANE_CONTROL, IO_LAN
 
 struct io_store {
     struct io_op op;
-    enum io_lane lane;          /* In. */
-    uint64_t timeout_ns;        /* In: of this one attempt; 0 is 15 s. */
-    char token[IO_TOKEN_MAX];   /* In: what IF_MATCH compares. Out: of what was read or written. Opaque, NUL-terminated. */
-    enum io_outcome outcome;    /* Out. Reads are DONE or REJECTED; a failed write is UNKNOWN unless proven otherwise. */
-    struct cd_buf body;         /* Out, of get; owned by the caller. Replaced, not appended to. */
-    uint64_t size;              /* Out, of get and head: of the whole object. */
-    int64_t modified_ms;        /* Out, of get and head. */
-    uint64_t retry_after_ns;    /* Out: what the store asked for with IO_THROTTLED, or 0. */
-    char why[200];              /* Out: for people, when not DONE; no secrets. */
+    enum io_lane lane; /* In. */
+    uint64_t timeout_ns; /* In: of this one attempt; 0 is 15 s. */
+    char token[IO_TOKEN_MAX]; /* In: what IF_MATCH compares. Out: of what was read or written. Opaque,
+                                 NUL-terminated. */
+    enum io_outcome
+        outcome; /* Out. Reads are DONE or REJECTED; a failed write is UNKNOWN unless proven otherwise. */
+    struct cd_buf body; /* Out, of get; owned by the caller. Replaced, not appended to. */
+    uint64_t size; /* Out, of get and head: of the whole object. */
+    int64_t modified_ms; /* Out, of get and head. */
+    uint64_t retry_after_ns; /* Out: what the store asked for with IO_THROTTLED, or 0. */
+    char why[200]; /* Out: for people, when not DONE; no secrets. */
 };
 
-/* Bytes from..from+len of the object; IO_WHOLE as len: to its end. A range that starts at or behind the end gives
- * IO_EOF (REJECTED). IO_NOENT when absent. Never more or other bytes than asked for: short answers are IO_PROTOCOL. */
-void io_store_get(struct io_store *s, struct io_bucket *b, struct cd_str key, uint64_t from, uint64_t len, io_done_fn *done);
-void io_store_head(struct io_store *s, struct io_bucket *b, struct cd_str key, io_done_fn *done);
-/* DONE with the new token. IF_ABSENT/IF_MATCH: REJECTED with IO_CONFLICT when the condition failed (IF_MATCH of an
- * absent key too). */
-void io_store_put(struct io_store *s, struct io_bucket *b, struct cd_str key, struct cd_str body, enum io_put how,
+/* Bytes from..from+len of the object; IO_WHOLE as len: to its end. A range that starts at or behind the end
+ * gives IO_EOF (REJECTED). IO_NOENT when absent. Never more or other bytes than asked for: short answers are
+ * IO_PROTOCOL. */
+void io_store_get(struct io_store *s, struct io_bucket *b, struct cd_str key, uint64_t from, uint64_t len,
                   io_done_fn *done);
-void io_store_delete(struct io_store *s, struct io_bucket *b, struct cd_str key, io_done_fn *done); /* Absent is DONE. */
+void io_store_head(struct io_store *s, struct io_bucket *b, struct cd_str key, io_done_fn *done);
+/* DONE with the new token. IF_ABSENT/IF_MATCH: REJECTED with IO_CONFLICT when the condition failed (IF_MATCH
+ * of an absent key too). */
+void io_store_put(struct io_store *s, struct io_bucket *b, struct cd_str key, struct cd_str body,
+                  enum io_put how, io_done_fn *done);
+void io_store_delete(struct io_store *s, struct io_bucket *b, struct cd_str key,
+                     io_done_fn *done); /* Absent is DONE. */
 
 struct io_entry {
     struct cd_str key; /* With delimiter: may be a common prefix, ending in the delimiter. */
@@ -302,63 +320,70 @@ struct io_entry {
 };
 struct io_list {
     struct io_op op;
-    enum io_lane lane;      /* In. */
-    uint64_t timeout_ns;    /* In; 0 is 15 s. */
-    char delimiter;         /* In: 0, or '/': group keys by their common prefix up to it. */
-    struct io_entry *entry; /* Out: ascending by key, byte order; owned, freed by io_list_deinit or the next call. */
+    enum io_lane lane; /* In. */
+    uint64_t timeout_ns; /* In; 0 is 15 s. */
+    char delimiter; /* In: 0, or '/': group keys by their common prefix up to it. */
+    struct io_entry
+        *entry; /* Out: ascending by key, byte order; owned, freed by io_list_deinit or the next call. */
     unsigned count;
-    bool more;              /* Out: from the store's own truncation mark. The next page starts after the last entry. */
-    struct cd_buf keys;     /* Out, owned: what the entries borrow from. */
+    bool more; /* Out: from the store's own truncation mark. The next page starts after the last entry. */
+    struct cd_buf keys; /* Out, owned: what the entries borrow from. */
     char why[200];
 };
-/* Keys that start with prefix and are > after (empty: from the start), at most max (1..IO_LIST_MAX). A page may be
- * short, even empty, while more is true; then after_next tells where to go on. */
-void io_store_list(struct io_list *l, struct io_bucket *b, struct cd_str prefix, struct cd_str after, unsigned max,
-                   io_done_fn *done);
+/* Keys that start with prefix and are > after (empty: from the start), at most max (1..IO_LIST_MAX). A page
+ * may be short, even empty, while more is true; then after_next tells where to go on. */
+void io_store_list(struct io_list *l, struct io_bucket *b, struct cd_str prefix, struct cd_str after,
+                   unsigned max, io_done_fn *done);
 void io_list_deinit(struct io_list *l); /* io/store.c */
 
-/* ---- Outbound HTTP ------------------------------------------------------------------------------------------------ */
-/* One request and its answer, bodies as chunks both ways. Redirects are not followed, bodies not decoded, no proxy or
- * cookie store is used; TLS certificates are verified. HTTP/2 is used where the server offers it. */
+/* ---- Outbound HTTP
+ * ------------------------------------------------------------------------------------------------ */
+/* One request and its answer, bodies as chunks both ways. Redirects are not followed, bodies not decoded, no
+ * proxy or cookie store is used; TLS certificates are verified. HTTP/2 is used where the server offers it. */
 
 #define IO_HTTP_NO_BODY 0u
 #define IO_HTTP_CHUNKED UINT64_MAX
 
 struct io_http {
-    struct io *io;      /* NULL: not open. */
+    struct io *io; /* NULL: not open. */
     void *impl;
-    int status;         /* 200, ... once started. */
+    int status; /* 200, ... once started. */
     struct cd_buf head; /* "Name: value\r\n"... of the answer, owned; freed by close. */
-    char why[200];      /* For people, after an error. */
+    char why[200]; /* For people, after an error. */
 };
 struct io_http_ask {
     struct cd_str method, url; /* Absolute http(s) URL. */
-    struct cd_str head;        /* "Name: value\r\n"...; without Host, Content-Length, Transfer-Encoding. */
-    uint64_t body_len;         /* IO_HTTP_NO_BODY, a length, or IO_HTTP_CHUNKED. */
+    struct cd_str head; /* "Name: value\r\n"...; without Host, Content-Length, Transfer-Encoding. */
+    uint64_t body_len; /* IO_HTTP_NO_BODY, a length, or IO_HTTP_CHUNKED. */
     uint64_t connect_timeout_ns, total_timeout_ns; /* 0: 10 s; 0: none. */
 };
-/* Done when the answer's head is there; the request body may be written before and after that. All of ask is copied. On
- * an error nothing is to be closed. */
-void io_http_start(struct io_http *h, struct io *io, const struct io_http_ask *ask, struct io_op *op, io_done_fn *done);
+/* Done when the answer's head is there; the request body may be written before and after that. All of ask is
+ * copied. On an error nothing is to be closed. */
+void io_http_start(struct io_http *h, struct io *io, const struct io_http_ask *ask, struct io_op *op,
+                   io_done_fn *done);
 void io_http_write(struct io_http *h, struct cd_str chunk, bool last, struct io_op *op, io_done_fn *done);
-void io_http_read(struct io_http *h, struct io_read *r, io_done_fn *done); /* IO_EOF at the end of the answer. */
+void io_http_read(struct io_http *h, struct io_read *r,
+                  io_done_fn *done); /* IO_EOF at the end of the answer. */
 void io_http_close(struct io_http *h, struct io_op *op, io_done_fn *done); /* Ends what is pending. */
 
-/* ---- Child processes ---------------------------------------------------------------------------------------------- */
+/* ---- Child processes
+ * ---------------------------------------------------------------------------------------------- */
 /* In the simulator a child is a registered C function named like the program. */
 
 struct io_child {
-    struct io_op exited;         /* Done when the process has ended: IO_OK, or why it could not start (IO_NOENT, ...). */
-    int code;                    /* Exit code, or 128 + signal. */
-    struct io_stream in, out;    /* Open from start on, for the caller to close; stderr goes with ours. */
+    struct io_op
+        exited; /* Done when the process has ended: IO_OK, or why it could not start (IO_NOENT, ...). */
+    int code; /* Exit code, or 128 + signal. */
+    struct io_stream in, out; /* Open from start on, for the caller to close; stderr goes with ours. */
     void *impl;
 };
 /* argv[0] is looked up on PATH of env; env NULL is empty; both end with NULL. cwd NULL: ours. Copied. */
-void io_child_start(struct io_child *c, struct io *io, const char *const argv[], const char *const env[], const char *cwd,
-                    io_done_fn *exited);
+void io_child_start(struct io_child *c, struct io *io, const char *const argv[], const char *const env[],
+                    const char *cwd, io_done_fn *exited);
 void io_child_kill(struct io_child *c, int signal); /* No effect once it has ended. */
 
-/* ---- Mailbox between loops of a node ------------------------------------------------------------------------------ */
+/* ---- Mailbox between loops of a node
+ * ------------------------------------------------------------------------------ */
 /* FIFO per pair of loops, no order across pairs, never lost while the node lives. */
 
 struct io_msg {

@@ -1,7 +1,8 @@
 /* tests/io/contract.h: the contract of src/io/io.h as fibers that run on either backend.
  *
- * A test is a flow: contract_run starts a node of `loops` loops, runs flow in a fiber of loop 0 until it returns, then
- * checks that no op, fiber, file or stream is left. What differs between the backends is behind this header. */
+ * A test is a flow: contract_run starts a node of `loops` loops, runs flow in a fiber of loop 0 until it
+ * returns, then checks that no op, fiber, file or stream is left. What differs between the backends is behind
+ * this header. */
 #ifndef CONTRACT_H
 #define CONTRACT_H
 
@@ -10,8 +11,8 @@
 
 struct contract {
     struct io *io;
-    struct io *loop[4];       /* loop[0] == io. */
-    char dir[200];            /* An empty directory for files. */
+    struct io *loop[4]; /* loop[0] == io. */
+    char dir[200]; /* An empty directory for files. */
     struct io_bucket *bucket; /* An empty bucket; NULL in suites that need none. */
     void *arg;
 };
@@ -21,9 +22,9 @@ void contract_run_loops(unsigned loops, void (*flow)(struct contract *c));
 /* Runs work in another loop of the node and waits for it. Call from a fiber of loop 0. */
 void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg);
 
-/* Faults that both backends can make. Each returns false where this backend cannot make it on this machine; the test
- * then says "skipped" through cmocka's skip(), never silently passes. */
-bool contract_disk_full(struct contract *c, bool on);       /* Writes that grow files in dir fail. */
+/* Faults that both backends can make. Each returns false where this backend cannot make it on this machine;
+ * the test then says "skipped" through cmocka's skip(), never silently passes. */
+bool contract_disk_full(struct contract *c, bool on); /* Writes that grow files in dir fail. */
 bool contract_disk_sync_fails(struct contract *c, bool on); /* The next sync in dir fails. */
 
 #endif

@@ -27,7 +27,8 @@
         return cmocka_run_group_tests_name(#file, tests, NULL, NULL);                                        \
     }
 
-/* For code that runs in a fiber, where cmocka's long jump may not be used: says what failed and stops the program. */
+/* For code that runs in a fiber, where cmocka's long jump may not be used: says what failed and stops the
+ * program. */
 #define CHECK(x)                                                                                             \
     do {                                                                                                     \
         if (!(x)) {                                                                                          \
@@ -39,7 +40,8 @@
     do {                                                                                                     \
         long long got_ = (long long)(got), want_ = (long long)(want);                                        \
         if (got_ != want_) {                                                                                 \
-            fprintf(stderr, "%s:%d: %s: %s is %lld, want %lld\n", __FILE__, __LINE__, __func__, #got, got_, want_); \
+            fprintf(stderr, "%s:%d: %s: %s is %lld, want %lld\n", __FILE__, __LINE__, __func__, #got, got_,  \
+                    want_);                                                                                  \
             abort();                                                                                         \
         }                                                                                                    \
     } while (0)

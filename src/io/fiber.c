@@ -1,0 +1,311 @@
+/* io/fiber.c: stackful fibers on ucontext, for protocol flows that read like their specification.
+ *
+ * A fiber runs until it awaits, then the loop goes on; its op's completion makes it ready again. Stacks have
+ * a guard page below them and are kept for reuse. The address sanitizer and the thread sanitizer are told
+ * about every switch. */
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "io/backend.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define FIBER_ASAN 1
+#endif
+#ifdef __SANITIZE_THREAD__
+#define FIBER_TSAN 1
+#endif
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define FIBER_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define FIBER_TSAN 1
+#endif
+#endif
+#ifdef FIBER_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef FIBER_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#define STACK_BYTES (256u << 10) /* SQLite inside a restore needs some; untouched pages cost nothing. */
+#define GUARD_BYTES 4096u
+#define STACKS_KEPT_MAX 32
+
+struct io_fiber {
+    struct cd_link link; /* In io.ready, or in io.spare. */
+    struct cd_link alive; /* In io.alive. */
+    struct io *io;
+    const char *name;
+    void (*flow)(void *arg);
+    void *arg;
+    struct io_op *awaits;
+    bool canceled, ended;
+    ucontext_t context, back;
+    char *stack; /* owned; GUARD_BYTES of guard first. */
+#ifdef FIBER_ASAN
+    void *fake_stack, *back_fake_stack;
+    const void *back_bottom;
+    size_t back_size;
+#endif
+#ifdef FIBER_TSAN
+    void *tsan, *back_tsan;
+#endif
+};
+
+/* The sanitizers want to know a switch before and after it happens, on both sides. */
+static void switch_before(struct io_fiber *f, bool into)
+{
+#ifdef FIBER_ASAN
+    if (into)
+        __sanitizer_start_switch_fiber(&f->back_fake_stack, f->stack + GUARD_BYTES, STACK_BYTES);
+    else
+        __sanitizer_start_switch_fiber(f->ended ? NULL : &f->fake_stack, f->back_bottom, f->back_size);
+#endif
+#ifdef FIBER_TSAN
+    if (into)
+        f->back_tsan = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(into ? f->tsan : f->back_tsan, 0);
+#endif
+    (void)f;
+    (void)into;
+}
+
+static void switch_after(struct io_fiber *f, bool into)
+{
+#ifdef FIBER_ASAN
+    if (into)
+        __sanitizer_finish_switch_fiber(f->fake_stack, &f->back_bottom, &f->back_size);
+    else
+        __sanitizer_finish_switch_fiber(f->back_fake_stack, NULL, NULL);
+#endif
+    (void)f;
+    (void)into;
+}
+
+static void fiber_suspend(struct io_fiber *f)
+{
+    switch_before(f, false);
+    int rc = swapcontext(&f->context, &f->back);
+    CD_ASSERT(rc == 0);
+    switch_after(f, true);
+}
+
+/* makecontext passes ints only: the pointer comes in two halves. */
+static void fiber_main(unsigned high, unsigned low)
+{
+    struct io_fiber *f = (struct io_fiber *)(uintptr_t)((uint64_t)high << 32 | low);
+    switch_after(f, true);
+    f->flow(f->arg);
+    f->ended = true;
+    fiber_suspend(f);
+    CD_UNREACHABLE();
+}
+
+static struct io_fiber *fiber_take(struct io *io)
+{
+    struct cd_link *spare = cd_list_pop(&io->spare);
+    if (spare != NULL) {
+        io->spares--;
+        return CD_CONTAINER(spare, struct io_fiber, link);
+    }
+    struct io_fiber *f = cd_new(struct io_fiber);
+    f->stack = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    CD_ASSERT(f->stack != MAP_FAILED);
+    int rc = mprotect(f->stack, GUARD_BYTES, PROT_NONE);
+    CD_ASSERT(rc == 0);
+    return f;
+}
+
+static void fiber_free(struct io_fiber *f)
+{
+    int rc = munmap(f->stack, GUARD_BYTES + STACK_BYTES);
+    CD_ASSERT(rc == 0);
+    cd_free(f);
+}
+
+static void fiber_give_back(struct io_fiber *f)
+{
+    struct io *io = f->io;
+    cd_link_remove(&f->alive);
+    io->fibers--;
+#ifdef FIBER_TSAN
+    __tsan_destroy_fiber(f->tsan);
+#endif
+    if (io->spares < STACKS_KEPT_MAX) {
+        io->spares++;
+        cd_list_push_front(&io->spare, &f->link);
+    } else {
+        fiber_free(f);
+    }
+}
+
+/* Apart from io_spawn, because getcontext may return twice as far as the compiler knows. */
+__attribute__((noinline)) static void context_prepare(struct io_fiber *f)
+{
+    int rc = getcontext(&f->context);
+    CD_ASSERT(rc == 0);
+    f->context.uc_stack.ss_sp = f->stack + GUARD_BYTES;
+    f->context.uc_stack.ss_size = STACK_BYTES;
+    f->context.uc_link = NULL;
+    uint64_t self = (uint64_t)(uintptr_t)f;
+    makecontext(&f->context, (void (*)(void))fiber_main, 2, (unsigned)(self >> 32), (unsigned)self);
+}
+
+struct io_fiber *io_spawn(struct io *io, const char *name, void (*flow)(void *arg), void *arg)
+{
+    struct io_fiber *f = fiber_take(io);
+    f->io = io;
+    f->name = name;
+    f->flow = flow;
+    f->arg = arg;
+    f->awaits = NULL;
+    f->canceled = f->ended = false;
+#ifdef FIBER_ASAN
+    f->fake_stack = NULL;
+#endif
+#ifdef FIBER_TSAN
+    f->tsan = __tsan_create_fiber(0);
+    __tsan_set_fiber_name(f->tsan, name);
+#endif
+    context_prepare(f);
+    io->fibers++;
+    cd_list_push(&io->alive, &f->alive);
+    io_fiber_wake(f);
+    return f;
+}
+
+void io_fiber_wake(struct io_fiber *f)
+{
+    struct io *io = f->io;
+    CD_ASSERT(!cd_link_linked(&f->link) && !f->ended);
+    f->awaits = NULL;
+    cd_list_push(&io->ready, &f->link);
+    if (io->ready_hook != NULL)
+        io->ready_hook(io, f);
+    if (io->entered == 0 && io->wake != NULL)
+        io->wake(io);
+}
+
+void io_fiber_resume(struct io_fiber *f)
+{
+    struct io *io = f->io;
+    CD_ASSERT(io->running == NULL && io_current() == io);
+    CD_ASSERT(cd_link_linked(&f->link)); /* Ready, not suspended in an await. */
+    cd_link_remove(&f->link);
+    io->running = f;
+    switch_before(f, true);
+    int rc = swapcontext(&f->back, &f->context);
+    CD_ASSERT(rc == 0);
+    switch_after(f, false);
+    io->running = NULL;
+    if (f->ended)
+        fiber_give_back(f);
+}
+
+bool io_fiber_run_one(struct io *io)
+{
+    struct cd_link *first = cd_list_first(&io->ready);
+    if (first == NULL)
+        return false;
+    io_fiber_resume(CD_CONTAINER(first, struct io_fiber, link));
+    return true;
+}
+
+struct io_fiber *io_fiber_current(void)
+{
+    struct io *io = io_current();
+    return io == NULL ? NULL : io->running;
+}
+
+void io_fiber_cancel(struct io_fiber *f)
+{
+    f->canceled = true;
+    if (f->awaits != NULL)
+        io_cancel(f->awaits);
+}
+
+/* Waits for op without a deadline of its own. */
+static int await_op(struct io_fiber *f, struct io_op *op)
+{
+    CD_ASSERT(op->done == NULL && op->waiter == NULL);
+    if (op->io == NULL)
+        return op->status; /* It was done while this fiber waited for something else. */
+    CD_ASSERT(op->io == f->io);
+    if (f->canceled)
+        io_cancel(op);
+    op->waiter = f;
+    f->awaits = op;
+    fiber_suspend(f);
+    CD_ASSERT(op->io == NULL);
+    return op->status;
+}
+
+struct deadline {
+    struct io_timer timer;
+    struct io_op *op;
+    bool late;
+};
+
+static void deadline_done(struct io_op *op, int status)
+{
+    struct deadline *d = CD_CONTAINER(op, struct deadline, timer.op);
+    if (status == IO_OK && io_busy(d->op)) {
+        d->late = true;
+        io_cancel(d->op);
+    }
+}
+
+int io_await(struct io_op *op, uint64_t deadline_ns)
+{
+    struct io_fiber *f = io_fiber_current();
+    CD_ASSERT(f != NULL);
+    if (deadline_ns == IO_FOREVER || op->io == NULL)
+        return await_op(f, op);
+    uint64_t now = io_now_ns(f->io);
+    struct deadline d = {.op = op};
+    io_timer_start(&d.timer, f->io, deadline_ns > now ? deadline_ns - now : 0, deadline_done);
+    int status = await_op(f, op);
+    if (io_busy(&d.timer.op)) {
+        /* The timer lives on this stack: it has to go first. */
+        struct io_op *timer = &d.timer.op;
+        timer->done = NULL;
+        io_cancel(timer);
+        timer->waiter = f;
+        f->awaits = timer;
+        fiber_suspend(f);
+    }
+    return d.late && status != IO_OK ? IO_TIMEDOUT : status;
+}
+
+int io_sleep(struct io *io, uint64_t ns)
+{
+    struct io_timer timer = {0};
+    io_timer_start(&timer, io, ns, NULL);
+    return io_await(&timer.op, IO_FOREVER);
+}
+
+const char *io_fiber_name(const struct io_fiber *f)
+{
+    return f->name;
+}
+
+void io_fibers_each(struct io *io, void (*each)(void *arg, const char *name, uint64_t op_serial), void *arg)
+{
+    for (struct cd_link *k = cd_list_first(&io->alive); k != NULL; k = cd_list_next(&io->alive, k)) {
+        struct io_fiber *f = CD_CONTAINER(k, struct io_fiber, alive);
+        each(arg, f->name, f->awaits == NULL ? 0 : f->awaits->serial);
+    }
+}
+
+void io_deinit(struct io *io)
+{
+    CD_ASSERT(io->busy == 0 && io->fibers == 0);
+    CD_ASSERT(cd_list_empty(&io->ready) && cd_list_empty(&io->deferred));
+    struct cd_link *k;
+    while ((k = cd_list_pop(&io->spare)) != NULL)
+        fiber_free(CD_CONTAINER(k, struct io_fiber, link));
+    io->spares = 0;
+}
