@@ -16,6 +16,7 @@
 struct io {
     uint64_t next_serial;
     unsigned busy; /* Ops in flight: 0 at the end of a clean loop. */
+    struct cd_list ops; /* All of them (io_op.all), in the order of submission. */
     unsigned fibers; /* Alive. */
     unsigned entered; /* Depth of io_enter. */
     struct io_fiber *running; /* The fiber whose stack we are on. */

@@ -45,6 +45,7 @@ struct io_op {
     int status; /* Of the last completion. */
     bool canceling; /* io_cancel was called and done has not come yet. */
     struct io_fiber *waiter; /* Of io/fiber.c. */
+    struct cd_link all; /* In io.ops. */
     struct cd_link link; /* The rest is the backend's. */
     void *impl;
     void (*cancel)(struct io_op *op);

@@ -7,6 +7,7 @@
 void io_init(struct io *io)
 {
     *io = (struct io){0};
+    cd_list_init(&io->ops);
     cd_list_init(&io->ready);
     cd_list_init(&io->deferred);
     cd_list_init(&io->alive);
@@ -46,6 +47,7 @@ void io_begin(struct io_op *op, struct io *io, io_done_fn *done)
     op->impl = NULL;
     op->cancel = NULL;
     io->busy++;
+    cd_list_push(&io->ops, &op->all);
 }
 
 void io_complete(struct io_op *op, int status)
@@ -53,6 +55,7 @@ void io_complete(struct io_op *op, int status)
     struct io *io = op->io;
     CD_ASSERT(io != NULL && io->busy > 0);
     cd_link_remove(&op->link);
+    cd_link_remove(&op->all);
     io->busy--;
     op->io = NULL;
     op->status = status;
