@@ -67,4 +67,17 @@ const char *io_fiber_name(const struct io_fiber *f);
 /* Calls each for every living fiber: its name and the serial of the op it awaits (0: none). */
 void io_fibers_each(struct io *io, void (*each)(void *arg, const char *name, uint64_t op_serial), void *arg);
 
+/* ---- What the store groups of both backends share (io/store.c) ---- */
+
+/* The key with the bucket's prefix in front, or CD_EINVAL with the reason in why. */
+CD_MUST_USE int io_store_key(struct cd_buf *out, struct cd_str prefix, struct cd_str key, char *why, size_t cap);
+/* Results of the last use go, inputs stay. */
+void io_store_clear(struct io_store *s);
+void io_list_clear(struct io_list *l);
+/* Appends an entry; its key is copied. io_list_seal must follow the last one: only then do keys point right. */
+void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t modified_ms, bool is_prefix);
+void io_list_seal(struct io_list *l);
+/* The part of key up to its first delimiter behind prefix, or the whole key (delimiter 0, or none there). */
+struct cd_str io_list_group(struct cd_str key, struct cd_str prefix, char delimiter);
+
 #endif

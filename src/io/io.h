@@ -284,6 +284,7 @@ enum io_lane { IO_LANE_DATA, IO_LANE_LOG, IO_LANE_LEASE, IO_LANE_CONTROL, IO_LAN
 #define IO_KEY_MAX 1024
 #define IO_LIST_MAX 1000
 #define IO_WHOLE UINT64_MAX
+#define IO_BODY_MAX (256u << 20) /* Of one put or get. */
 
 struct io_store {
     struct io_op op;
@@ -300,9 +301,12 @@ struct io_store {
     char why[200]; /* Out: for people, when not DONE; no secrets. */
 };
 
-/* Bytes from..from+len of the object; IO_WHOLE as len: to its end. A range that starts at or behind the end
- * gives IO_EOF (REJECTED). IO_NOENT when absent. Never more or other bytes than asked for: short answers are
- * IO_PROTOCOL. */
+/* Keys are UTF-8 without control characters, 1..IO_KEY_MAX bytes with the bucket's prefix; others are
+ * CD_EINVAL (REJECTED). Bodies end at IO_BODY_MAX: IO_TOOBIG (REJECTED).
+ *
+ * Bytes from..from+len of the object (len 1 or more); IO_WHOLE as len: to its end. A range that starts at or
+ * behind the end gives IO_EOF (REJECTED), but 0..IO_WHOLE of an empty object is IO_OK. IO_NOENT when absent.
+ * Never more or other bytes than asked for: wrong answers are IO_PROTOCOL, cut ones IO_RESET. */
 void io_store_get(struct io_store *s, struct io_bucket *b, struct cd_str key, uint64_t from, uint64_t len,
                   io_done_fn *done);
 void io_store_head(struct io_store *s, struct io_bucket *b, struct cd_str key, io_done_fn *done);
@@ -331,8 +335,9 @@ struct io_list {
     struct cd_buf keys; /* Out, owned: what the entries borrow from. */
     char why[200];
 };
-/* Keys that start with prefix and are > after (empty: from the start), at most max (1..IO_LIST_MAX). A page
- * may be short, even empty, while more is true; then after_next tells where to go on. */
+/* Keys that start with prefix and are > after (empty: from the start), at most max (1..IO_LIST_MAX). With a
+ * delimiter a common prefix counts as one entry, and is listed when it is > after itself. A page may be short
+ * while more is true, but is not empty then. */
 void io_store_list(struct io_list *l, struct io_bucket *b, struct cd_str prefix, struct cd_str after,
                    unsigned max, io_done_fn *done);
 void io_list_deinit(struct io_list *l); /* io/store.c */

@@ -151,11 +151,3 @@ uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n)
     } while (x < reject);
     return x % n;
 }
-
-void io_list_deinit(struct io_list *l)
-{
-    cd_free(l->entry);
-    l->entry = NULL;
-    l->count = 0;
-    cd_buf_deinit(&l->keys);
-}
