@@ -1,0 +1,136 @@
+/* sim/scn_available.c: what of the scenario language has a program behind it today. The language is read
+ * whole, and a statement without effect would make a test that proves nothing: so it is refused by name. */
+#include "sim/scn.h"
+
+#include <stdio.h>
+
+/* What the workloads of today never do: a fault of it could not strike. */
+static const char *const absent_groups[SCN_GROUP_COUNT] = {
+    [SCN_STORE] = "no workload uses the store",
+    [SCN_LOAD_LEDGER] = "there are no cells",
+    [SCN_LOAD_JS] = "there is no JavaScript",
+};
+static const char *const absent_settings[SCN_SETTING_COUNT] = {
+    [SCN_FLEET_DURABILITY] = "there is no node log",
+    [SCN_FLEET_TTL] = "there are no leases",
+};
+static const char *const absent_actions[SCN_ACTION_COUNT] = {
+    [SCN_DRAIN] = "there is nothing to drain",
+    [SCN_STORE_DOES] = "no workload uses the store",
+    [SCN_LATE_PUT] = "no workload uses the store",
+};
+/* Calls a node can be crashed at: patterns of sim_at_call, of the groups that workloads use. */
+static const char *const calls[] = {
+    "any",           "net",         "net.listen", "net.accept", "net.connect", "net.read",
+    "net.write",     "net.finish",  "file",       "file.open",  "file.read",   "file.write",
+    "file.truncate", "file.size",   "file.sync",  "path",       "path.stat",   "path.mkdir",
+    "path.rename",   "path.remove", "path.sync",  "path.list",
+};
+static const char *const absent_calls[] = {"store", "http", "child"};
+
+static int refuse(struct cd_buf *why, const char *name, unsigned line, const char *what, const char *reason)
+{
+    cd_buf_addf(why, "%s:%u: '%s' is not available yet: %s", name, line, what, reason);
+    return CD_EUNSUPPORTED;
+}
+
+static int check_settings(const struct scn *s, const char *name, struct cd_buf *why)
+{
+    for (unsigned i = 0; i < SCN_GROUP_COUNT; i++) {
+        if (s->has[i] && absent_groups[i] != NULL)
+            return refuse(why, name, s->group_line[i], scn_group_text(i), absent_groups[i]);
+    }
+    for (unsigned i = 0; i < SCN_SETTING_COUNT; i++) {
+        if (!s->value[i].set || absent_settings[i] == NULL)
+            continue;
+        const struct scn_setting_info *info = scn_setting_info(i);
+        char what[SCN_NAME_MAX];
+        (void)snprintf(what, sizeof what, "%s %s=", scn_group_text(info->group), info->key);
+        return refuse(why, name, s->group_line[info->group], what, absent_settings[i]);
+    }
+    if (!s->has[SCN_LOAD_HTTP] && !s->has[SCN_LOAD_FILES]) {
+        cd_buf_addf(why, "%s: no load statement: nothing would run", name);
+        return CD_EUNSUPPORTED;
+    }
+    return 0;
+}
+
+/* Nodes and clients that a step may name: those from the start and those that some step lets join. */
+struct cast {
+    unsigned nodes, clients;
+    bool joins[SCN_NODES_MAX + 1];
+};
+
+static int check_who(const struct scn_step *p, struct scn_who who, const struct cast *cast, const char *name,
+                     struct cd_buf *why)
+{
+    switch (who.kind) {
+    case SCN_ONE_NODE:
+        if (who.index <= cast->nodes || cast->joins[who.index])
+            return 0;
+        cd_buf_addf(why, "%s:%u: n%u is not in this fleet of %u", name, p->line, who.index, cast->nodes);
+        return CD_EUNSUPPORTED;
+    case SCN_ONE_CLIENT:
+        if (who.index <= cast->clients)
+            return 0;
+        cd_buf_addf(why, "%s:%u: c%u is not among these %u clients", name, p->line, who.index, cast->clients);
+        return CD_EUNSUPPORTED;
+    case SCN_THE_STORE:
+        cd_buf_addf(why, "%s:%u: '%s' of the store is not available yet: no workload uses the store", name,
+                    p->line, scn_action_text(p->action));
+        return CD_EUNSUPPORTED;
+    case SCN_NOBODY:
+    case SCN_ALL_NODES:
+    case SCN_ALL_CLIENTS: return 0;
+    }
+    CD_UNREACHABLE();
+}
+
+static int check_call(const struct scn_step *p, const char *name, struct cd_buf *why)
+{
+    if (p->name[0] == 0)
+        return 0;
+    for (size_t i = 0; i < CD_COUNT(calls); i++) {
+        if (strcmp(p->name, calls[i]) == 0)
+            return 0;
+    }
+    struct cd_str call = cd_str(p->name);
+    char what[SCN_NAME_MAX + 10];
+    (void)snprintf(what, sizeof what, "at-call %s", p->name);
+    for (size_t i = 0; i < CD_COUNT(absent_calls); i++) {
+        if (cd_str_starts(call, cd_str(absent_calls[i])))
+            return refuse(why, name, p->line, what, "no workload makes it");
+    }
+    cd_buf_addf(why, "%s:%u: '%s': no such call", name, p->line, what);
+    return CD_EUNSUPPORTED;
+}
+
+static int check_step(const struct scn_step *p, const struct cast *cast, const char *name, struct cd_buf *why)
+{
+    if (absent_actions[p->action] != NULL)
+        return refuse(why, name, p->line, scn_action_text(p->action), absent_actions[p->action]);
+    if (p->action == SCN_JOIN && p->a.index <= cast->nodes) {
+        cd_buf_addf(why, "%s:%u: n%u is in the fleet from the start", name, p->line, p->a.index);
+        return CD_EUNSUPPORTED;
+    }
+    int rc = check_who(p, p->a, cast, name, why);
+    if (rc == 0)
+        rc = check_who(p, p->b, cast, name, why);
+    if (rc == 0 && p->action == SCN_CRASH)
+        rc = check_call(p, name, why);
+    return rc;
+}
+
+int scn_available(const struct scn *s, const char *name, struct cd_buf *why)
+{
+    int rc = check_settings(s, name, why);
+    struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES)};
+    cast.clients = s->has[SCN_LOAD_HTTP] ? (unsigned)scn_get(s, SCN_HTTP_CLIENTS) : 0;
+    for (unsigned i = 0; i < s->steps; i++) {
+        if (s->step[i].action == SCN_JOIN)
+            cast.joins[s->step[i].a.index] = true;
+    }
+    for (unsigned i = 0; rc == 0 && i < s->steps; i++)
+        rc = check_step(&s->step[i], &cast, name, why);
+    return rc;
+}
