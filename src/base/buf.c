@@ -33,6 +33,7 @@ void cd_buf_add(struct cd_buf *b, const void *bytes, size_t len)
 {
     if (len == 0)
         return;
+    CD_ASSERT((uintptr_t)bytes - (uintptr_t)b->ptr >= b->cap); /* Growing would move what is to be added. */
     memcpy(cd_buf_reserve(b, len), bytes, len);
     b->len += len;
 }
@@ -123,28 +124,4 @@ const char *cd_buf_cstr(struct cd_buf *b)
 {
     *cd_buf_reserve(b, 1) = '\0';
     return b->ptr;
-}
-
-static uint64_t get_le(const void *at, size_t size)
-{
-    const unsigned char *p = at;
-    uint64_t v = 0;
-    for (size_t i = 0; i < size; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
-}
-
-uint16_t cd_get_u16(const void *at)
-{
-    return (uint16_t)get_le(at, 2);
-}
-
-uint32_t cd_get_u32(const void *at)
-{
-    return (uint32_t)get_le(at, 4);
-}
-
-uint64_t cd_get_u64(const void *at)
-{
-    return get_le(at, 8);
 }

@@ -1,7 +1,7 @@
 /* base/buf.h: owned, growing bytes.
  *
  * A zeroed struct cd_buf is a valid empty buffer. Whoever holds the struct owns the bytes and calls
- * cd_buf_deinit; passing a pointer lets the callee append. */
+ * cd_buf_deinit; passing a pointer lets the callee append. What is appended never lies in the same buffer. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -41,9 +41,25 @@ static inline struct cd_str cd_buf_str(const struct cd_buf *b)
     return (struct cd_str){b->ptr, b->len};
 }
 
-/* Reading little-endian integers from a place that has the bytes. */
-uint16_t cd_get_u16(const void *at);
-uint32_t cd_get_u32(const void *at);
-uint64_t cd_get_u64(const void *at);
+/* Reading little-endian integers from a place that has the bytes; any alignment. Written out, so that
+ * compilers make one load of it. */
+static inline uint16_t cd_get_u16(const void *at)
+{
+    const unsigned char *p = at;
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t cd_get_u32(const void *at)
+{
+    const unsigned char *p = at;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t cd_get_u64(const void *at)
+{
+    const unsigned char *p = at;
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
+           (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
 
 #endif

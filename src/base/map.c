@@ -1,22 +1,9 @@
-/* base/map.c: a treap. Its priorities come from a counter of the map, not from keys or addresses: the shape
- * is the same in every run, and no choice of keys can unbalance it. */
+/* base/map.c: an AVL tree. The heights of the two sides of a node differ by one at most, so no choice of
+ * keys, nor of the order they come in, makes it slow: keys are often chosen by peers and users. Its shape
+ * depends on the calls alone. */
 #include "base/map.h"
 
-struct cd_map_node {
-    struct cd_map_node *child[2], *parent;
-    void *value;
-    uint64_t priority;
-    size_t len;
-    char key[];
-};
-
-static uint64_t draw_priority(struct cd_map *m)
-{
-    uint64_t z = (m->draw += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+#include "base/map_internal.h"
 
 struct cd_str cd_map_key(const struct cd_map_node *n)
 {
@@ -51,20 +38,61 @@ static struct cd_map_node **link_to(struct cd_map *m, struct cd_map_node *n)
     return &n->parent->child[n->parent->child[1] == n];
 }
 
+/* Hangs n (NULL: nothing) where old was. */
+static void replace(struct cd_map *m, struct cd_map_node *old, struct cd_map_node *n)
+{
+    *link_to(m, old) = n;
+    if (n != NULL)
+        n->parent = old->parent;
+}
+
+static unsigned height(const struct cd_map_node *n)
+{
+    return n == NULL ? 0 : n->height;
+}
+
+static void measure(struct cd_map_node *n)
+{
+    unsigned left = height(n->child[0]), right = height(n->child[1]);
+    n->height = (unsigned char)(1 + (left > right ? left : right));
+}
+
 /* Lifts n above its parent. */
 static void rotate_up(struct cd_map *m, struct cd_map_node *n)
 {
     struct cd_map_node *p = n->parent;
     unsigned side = p->child[1] == n;
-    struct cd_map_node **at = link_to(m, p);
     struct cd_map_node *inner = n->child[!side];
+    replace(m, p, n);
     p->child[side] = inner;
     if (inner != NULL)
         inner->parent = p;
     n->child[!side] = p;
-    n->parent = p->parent;
     p->parent = n;
-    *at = n;
+    measure(p);
+    measure(n);
+}
+
+/* From n, one of whose sides became one higher or lower, upwards until a height is what it was. */
+static void rebalance(struct cd_map *m, struct cd_map_node *n)
+{
+    while (n != NULL) {
+        unsigned was = n->height, left = height(n->child[0]), right = height(n->child[1]);
+        if (left > right + 1 || right > left + 1) {
+            unsigned side = right > left;
+            struct cd_map_node *c = n->child[side];
+            if (height(c->child[!side]) > height(c->child[side]))
+                rotate_up(m, c->child[!side]);
+            c = n->child[side];
+            rotate_up(m, c);
+            n = c;
+        } else {
+            measure(n);
+        }
+        if (n->height == was)
+            return;
+        n = n->parent;
+    }
 }
 
 static struct cd_map_node *find(const struct cd_map *m, struct cd_str key)
@@ -105,12 +133,39 @@ void *cd_map_put(struct cd_map *m, struct cd_str key, void *value)
     n->len = key.len;
     n->value = value;
     n->parent = parent;
-    n->priority = draw_priority(m);
+    n->height = 1;
     *at = n;
     m->count++;
-    while (n->parent != NULL && n->parent->priority < n->priority)
-        rotate_up(m, n);
+    rebalance(m, parent);
     return NULL;
+}
+
+static struct cd_map_node *outermost(struct cd_map_node *n, unsigned side)
+{
+    while (n != NULL && n->child[side] != NULL)
+        n = n->child[side];
+    return n;
+}
+
+/* Takes n out of the tree; returns the lowest node that a side was taken from. */
+static struct cd_map_node *detach(struct cd_map *m, struct cd_map_node *n)
+{
+    if (n->child[0] == NULL || n->child[1] == NULL) {
+        replace(m, n, n->child[n->child[0] == NULL]);
+        return n->parent;
+    }
+    /* The next key's node has no left side: it takes n's place. */
+    struct cd_map_node *next = outermost(n->child[1], 0);
+    struct cd_map_node *lowest = next->parent == n ? next : next->parent;
+    replace(m, next, next->child[1]);
+    for (unsigned side = 0; side < 2; side++) {
+        next->child[side] = n->child[side];
+        if (next->child[side] != NULL)
+            next->child[side]->parent = next;
+    }
+    next->height = n->height;
+    replace(m, n, next);
+    return lowest;
 }
 
 void *cd_map_remove(struct cd_map *m, struct cd_str key)
@@ -118,12 +173,7 @@ void *cd_map_remove(struct cd_map *m, struct cd_str key)
     struct cd_map_node *n = find(m, key);
     if (n == NULL)
         return NULL;
-    while (n->child[0] != NULL && n->child[1] != NULL)
-        rotate_up(m, n->child[n->child[1]->priority > n->child[0]->priority]);
-    struct cd_map_node *rest = n->child[n->child[0] == NULL];
-    *link_to(m, n) = rest;
-    if (rest != NULL)
-        rest->parent = n->parent;
+    rebalance(m, detach(m, n));
     void *value = n->value;
     cd_free(n);
     m->count--;
@@ -149,13 +199,6 @@ void *cd_map_remove_u64(struct cd_map *m, uint64_t key)
     char bytes[8];
     key_of_u64(bytes, key);
     return cd_map_remove(m, cd_str_of(bytes, 8));
-}
-
-static struct cd_map_node *outermost(struct cd_map_node *n, unsigned side)
-{
-    while (n != NULL && n->child[side] != NULL)
-        n = n->child[side];
-    return n;
 }
 
 static struct cd_map_node *step(const struct cd_map_node *n, unsigned side)

@@ -1,8 +1,8 @@
-/* base/map.h: ordered map from bytes or u64 to a pointer. Iteration is by key, so it is the same in every
- * run.
+/* base/map.h: ordered map from bytes or u64 to a pointer. Iteration is by key: the same in every run.
  *
  * The map copies its keys and never touches its values. A zeroed struct is a valid empty map. Inserting or
- * removing invalidates iterators; cd_map_at_or_after(key) resumes behind any key. */
+ * removing invalidates iterators; cd_map_at_or_after(key) resumes behind any key. Every call takes time of
+ * the order of log(count), whatever the keys and their order. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -12,7 +12,6 @@ struct cd_map_node;
 struct cd_map {
     struct cd_map_node *root; /* owned */
     size_t count;
-    uint64_t draw; /* State of the balance's generator. */
 };
 
 void cd_map_deinit(struct cd_map *m); /* Frees the map, not the values. */

@@ -1,6 +1,8 @@
 /* base/rng.c: xoshiro256++ (Blackman, Vigna) seeded by splitmix64, and a multiply-fold hash. */
 #include "base/rng.h"
 
+#include "base/buf.h"
+
 static uint64_t splitmix(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -81,7 +83,7 @@ uint64_t cd_hash64(uint64_t h, const void *bytes, size_t len)
     const unsigned char *p = bytes;
     h ^= fold(len ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu);
     while (len >= 8) {
-        h = fold(h ^ load_le(p, 8), 0x8ebc6af09c88c6e3u) + 0x589965cc75374cc3u;
+        h = fold(h ^ cd_get_u64(p), 0x8ebc6af09c88c6e3u) + 0x589965cc75374cc3u;
         p += 8;
         len -= 8;
     }
