@@ -1,0 +1,306 @@
+/* sim/swarm.c: draws settings ("swarm") and the plan of macro faults ("plan") from two streams of the seed,
+ * so that a change of one leaves the other's draws alone. */
+#include "sim/swarm.h"
+
+#include "base/rng.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+#define S UINT64_C(1000000000)
+#define PLAN_PER_CLASS_MAX 8
+#define RECOVER_MARGIN (10 * S) /* No macro fault starts so close to the end of chaos. */
+
+static bool chance(struct cd_rng *r, uint64_t of)
+{
+    return cd_rng_below(r, of) == 0;
+}
+
+static uint64_t between(struct cd_rng *r, uint64_t lo, uint64_t hi)
+{
+    return lo + cd_rng_below(r, hi - lo + 1);
+}
+
+/* Log-uniform over whole octaves: first the octave, then a place in it. In integers, so that every machine
+ * agrees. */
+static uint64_t log_between(struct cd_rng *r, uint64_t lo, uint64_t hi)
+{
+    CD_ASSERT(lo > 0 && lo <= hi);
+    unsigned octaves = 0;
+    while (lo << octaves <= hi / 2)
+        octaves++;
+    uint64_t from = lo << cd_rng_below(r, octaves + 1);
+    uint64_t to = from > hi / 2 ? hi : from * 2 - 1;
+    return between(r, from, to);
+}
+
+/* Two digits are as good as ten, and a person can read them. */
+static uint64_t rounded(uint64_t v)
+{
+    uint64_t scale = 1;
+    while (v / scale >= 100)
+        scale *= 10;
+    return v / scale * scale;
+}
+
+/* A fault that is off in half of the runs. */
+static void draw_fault(struct scn *s, struct cd_rng *r, enum scn_setting id, uint64_t lo, uint64_t hi)
+{
+    bool off = chance(r, 2);
+    uint64_t v = rounded(log_between(r, lo, hi));
+    if (!off)
+        scn_set(s, id, v);
+}
+
+static void draw_log(struct scn *s, struct cd_rng *r, enum scn_setting id, uint64_t lo, uint64_t hi)
+{
+    scn_set(s, id, rounded(log_between(r, lo, hi)));
+}
+
+static void draw_sched(struct scn *s, struct cd_rng *r)
+{
+    static const uint64_t slacks[] = {0, 10 * US, MS};
+    static const uint64_t policies[] = {0, 1, 1, 1, 2}; /* fifo, random thrice, pct */
+    scn_set(s, SCN_SCHED_POLICY, policies[cd_rng_below(r, CD_COUNT(policies))]);
+    scn_set(s, SCN_SCHED_SLACK, slacks[cd_rng_below(r, CD_COUNT(slacks))]);
+    uint64_t points = between(r, 1, 3);
+    if (scn_get(s, SCN_SCHED_POLICY) == 2)
+        scn_set(s, SCN_SCHED_POINTS, points);
+}
+
+static void draw_net(struct scn *s, struct cd_rng *r)
+{
+    draw_log(s, r, SCN_NET_DELAY, 50 * US, 50 * MS);
+    draw_fault(s, r, SCN_NET_JITTER, 50 * US, 100 * MS);
+    draw_fault(s, r, SCN_NET_BANDWIDTH, 64 << 10, 16 << 20);
+    draw_fault(s, r, SCN_NET_WINDOW, 256, 64 << 10);
+    draw_fault(s, r, SCN_NET_LOSS, 100, 100000);
+    draw_fault(s, r, SCN_NET_SPLIT, 1000, 1000000);
+    draw_fault(s, r, SCN_NET_REFUSE, 1000, 300000);
+    draw_fault(s, r, SCN_NET_RESET, 10, 20000);
+    draw_fault(s, r, SCN_NET_HALF_OPEN, 1000, 50000);
+    draw_fault(s, r, SCN_NET_SLOW, 1000, 200000);
+    draw_fault(s, r, SCN_NET_GIVE_UP, S, 15 * S);
+}
+
+static void draw_disk(struct scn *s, struct cd_rng *r)
+{
+    draw_log(s, r, SCN_DISK_SYNC, 20 * US, 20 * MS);
+    draw_fault(s, r, SCN_DISK_SYNC_JITTER, 50 * US, 50 * MS);
+    draw_fault(s, r, SCN_DISK_READ_FAIL, 100, 50000);
+    draw_fault(s, r, SCN_DISK_WRITE_FAIL, 100, 50000);
+    draw_fault(s, r, SCN_DISK_SYNC_FAIL, 100, 50000);
+    draw_fault(s, r, SCN_DISK_FLIP, 100, 20000);
+    draw_fault(s, r, SCN_DISK_STUCK, 100, 10000);
+    scn_set(s, SCN_DISK_KEEP, between(r, 0, 3));
+    scn_set(s, SCN_DISK_DROP, between(r, 0, 3));
+    scn_set(s, SCN_DISK_TEAR, between(r, 0, 3));
+}
+
+static void draw_loads(struct scn *s, struct cd_rng *r, uint64_t chaos_ns)
+{
+    draw_fault(s, r, SCN_SERVER_BODY_MAX, 64 << 10, 1 << 20);
+    draw_fault(s, r, SCN_SERVER_HEAD_TIMEOUT, 200 * MS, 10 * S);
+    draw_fault(s, r, SCN_SERVER_BODY_TIMEOUT, 200 * MS, 10 * S);
+    draw_fault(s, r, SCN_SERVER_IDLE_TIMEOUT, 200 * MS, 30 * S);
+    scn_set(s, SCN_HTTP_CLIENTS, between(r, 1, SCN_CLIENTS_MAX));
+    scn_set(s, SCN_HTTP_RATE, rounded(log_between(r, 1, 60)) * 1000);
+    scn_set(s, SCN_HTTP_FOR, chaos_ns);
+    draw_log(s, r, SCN_HTTP_BODY, 64, 32 << 10);
+    scn_set(s, SCN_HTTP_PIPELINE, between(r, 1, 8));
+    draw_log(s, r, SCN_HTTP_TIMEOUT, 500 * MS, 15 * S);
+    draw_fault(s, r, SCN_HTTP_SMALL, 1, 100);
+    draw_fault(s, r, SCN_HTTP_CHUNKED, 1, 100);
+    draw_fault(s, r, SCN_HTTP_LARGE, 1, 4);
+    draw_fault(s, r, SCN_HTTP_ABORT, 1, 20);
+    scn_set(s, SCN_FILES_RATE, rounded(log_between(r, 1, 60)) * 1000);
+    scn_set(s, SCN_FILES_FOR, chaos_ns);
+    draw_log(s, r, SCN_FILES_RECORD, 16, 8 << 10);
+    scn_set(s, SCN_FILES_BATCH, between(r, 1, 8));
+    draw_log(s, r, SCN_FILES_FOLD, 2, 200);
+}
+
+/* ---- The plan
+ * ----------------------------------------------------------------------------------------------------- */
+
+struct plan {
+    struct scn *scn;
+    struct cd_rng rng;
+    unsigned nodes, clients;
+    uint64_t end_ns; /* Faults start before. */
+};
+
+/* To the millisecond: what a person reads and the shrinker rounds. */
+static uint64_t plan_time(struct plan *p)
+{
+    return between(&p->rng, 100, p->end_ns / MS) * MS;
+}
+
+static uint64_t plan_span(struct plan *p, uint64_t lo_ms, uint64_t hi_ms)
+{
+    return rounded(log_between(&p->rng, lo_ms, hi_ms)) * MS;
+}
+
+static struct scn_who plan_node(struct plan *p)
+{
+    return (struct scn_who){SCN_ONE_NODE, (unsigned)between(&p->rng, 1, p->nodes)};
+}
+
+/* One draw per statement: the order of evaluation inside an expression is the compiler's. */
+static struct scn_step plan_step(struct plan *p, enum scn_action action)
+{
+    struct scn_step t = {.action = action};
+    t.at_ns = plan_time(p);
+    t.a = plan_node(p);
+    return t;
+}
+
+/* The other end of a link from a node: what talks to nodes today are clients. */
+static struct scn_who plan_client(struct plan *p)
+{
+    if (chance(&p->rng, 3))
+        return (struct scn_who){SCN_ALL_CLIENTS, 0};
+    return (struct scn_who){SCN_ONE_CLIENT, (unsigned)between(&p->rng, 1, p->clients)};
+}
+
+static void plan_crash(struct plan *p)
+{
+    static const char *const calls[] = {"any",       "file.write",  "file.sync", "path.rename",
+                                        "path.sync", "file.open",   "net.read",  "net.write",
+                                        "file.read", "path.remove", "net.accept"};
+    struct scn_step crash = plan_step(p, SCN_CRASH);
+    crash.kill = chance(&p->rng, 3);
+    const char *call = calls[cd_rng_below(&p->rng, CD_COUNT(calls))];
+    unsigned nth = (unsigned)log_between(&p->rng, 1, 200);
+    if (!chance(&p->rng, 3)) {
+        memcpy(crash.name, call, strlen(call) + 1);
+        crash.nth = nth;
+    }
+    scn_add_step(p->scn, &crash);
+    struct scn_step restart = {.action = SCN_RESTART, .a = crash.a};
+    restart.at_ns = crash.at_ns + plan_span(p, 1, 10000);
+    scn_add_step(p->scn, &restart);
+}
+
+static void plan_pause(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_PAUSE);
+    t.for_ns = plan_span(p, 10, 15000);
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_link(struct plan *p, enum scn_action action)
+{
+    struct scn_step t = plan_step(p, action);
+    t.b = plan_client(p);
+    if (chance(&p->rng, 2)) {
+        struct scn_who a = t.a;
+        t.a = t.b;
+        t.b = a;
+    }
+    t.both_ways = action == SCN_RESET || chance(&p->rng, 2);
+    if (action != SCN_RESET)
+        t.for_ns = plan_span(p, 10, 20000);
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_swizzle(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_SWIZZLE);
+    t.for_ns = plan_span(p, 100, 10000);
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_skew(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_SKEW);
+    t.step_ns = (int64_t)plan_span(p, 1, 100000);
+    if (chance(&p->rng, 2))
+        t.step_ns = -t.step_ns;
+    t.drift_ppm = (int32_t)rounded(log_between(&p->rng, 10, 50000));
+    if (chance(&p->rng, 2))
+        t.drift_ppm = -t.drift_ppm;
+    scn_add_step(p->scn, &t);
+}
+
+/* A state of the disk, and after a while the end of it. */
+static void plan_disk(struct plan *p, enum scn_disk disk)
+{
+    struct scn_step t = plan_step(p, SCN_DISK_IS);
+    t.disk = disk;
+    t.nth = 1;
+    if (disk == SCN_DISK_SYNC_FAILS)
+        t.nth = (unsigned)between(&p->rng, 1, 4);
+    scn_add_step(p->scn, &t);
+    struct scn_step after = {.at_ns = t.at_ns + plan_span(p, 10, 8000), .a = t.a, .nth = 1};
+    after.action = disk == SCN_DISK_LOST ? SCN_RESTART : SCN_DISK_IS;
+    after.disk = SCN_DISK_OK;
+    if (disk == SCN_DISK_LOST) {
+        after.nth = 0;
+        after.disk = 0;
+    }
+    if (disk != SCN_DISK_SYNC_FAILS)
+        scn_add_step(p->scn, &after);
+}
+
+/* One class of macro faults: off in half of the runs, else 1..PLAN_PER_CLASS_MAX times. */
+static void plan_class(struct plan *p, unsigned class)
+{
+    bool off = chance(&p->rng, 2);
+    uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);
+    for (uint64_t i = 0; !off && i < times; i++) {
+        switch (class) {
+        case 0: plan_crash(p); break;
+        case 1: plan_pause(p); break;
+        case 2: plan_link(p, SCN_CUT); break;
+        case 3: plan_link(p, SCN_CLOG); break;
+        case 4: plan_link(p, SCN_RESET); break;
+        case 5: plan_swizzle(p); break;
+        case 6: plan_skew(p); break;
+        case 7: plan_disk(p, SCN_DISK_FULL); break;
+        case 8: plan_disk(p, SCN_DISK_SLOW); break;
+        case 9: plan_disk(p, SCN_DISK_SYNC_FAILS); break;
+        case 10: plan_disk(p, SCN_DISK_TORN); break;
+        default: plan_disk(p, SCN_DISK_LOST); break;
+        }
+    }
+}
+#define PLAN_CLASSES 12
+
+static void sort_steps(struct scn *s)
+{
+    /* Insertion keeps steps of the same time in the order of their drawing. */
+    for (unsigned i = 1; i < s->steps; i++) {
+        struct scn_step t = s->step[i];
+        unsigned at = i;
+        for (; at > 0 && s->step[at - 1].at_ns > t.at_ns; at--)
+            s->step[at] = s->step[at - 1];
+        s->step[at] = t;
+    }
+}
+
+void swarm_draw(struct scn *s, uint64_t seed)
+{
+    struct cd_rng r;
+    scn_init(s);
+    s->has_seed = true;
+    s->seed = seed;
+    cd_rng_seed(&r, seed, CD_STR("swarm"));
+    uint64_t chaos_ns = between(&r, 30, 120) * S;
+    scn_set(s, SCN_FLEET_NODES, between(&r, 1, 3));
+    scn_set(s, SCN_FLEET_SHARDS, chance(&r, 2) ? 1 : between(&r, 1, 3));
+    draw_sched(s, &r);
+    draw_net(s, &r);
+    draw_disk(s, &r);
+    draw_loads(s, &r, chaos_ns);
+    struct plan p = {.scn = s, .end_ns = chaos_ns - RECOVER_MARGIN};
+    p.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES);
+    p.clients = (unsigned)scn_get(s, SCN_HTTP_CLIENTS);
+    cd_rng_seed(&p.rng, seed, CD_STR("plan"));
+    for (unsigned class = 0; class < PLAN_CLASSES; class ++)
+        plan_class(&p, class);
+    struct scn_step heal = {.action = SCN_HEAL, .at_ns = chaos_ns};
+    scn_add_step(s, &heal);
+    sort_steps(s);
+    struct scn_expect none = {.kind = SCN_NO_FAILURE};
+    s->expect[s->expects++] = none;
+}

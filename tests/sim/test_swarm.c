@@ -1,0 +1,77 @@
+/* The swarm: what a seed stands for is the same everywhere, varied, within bounds, and can be run. */
+#include "sim/swarm.h"
+#include "support/test.h"
+
+static void test_a_seed_draws_the_same_scenario_each_time_and_survives_its_text(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct scn a, b, read;
+        struct cd_buf text = {0}, why = {0};
+        swarm_draw(&a, seed);
+        swarm_draw(&b, seed);
+        assert_true(scn_equal(&a, &b));
+        assert_true(a.has_seed && a.seed == seed);
+        scn_print(&text, &a);
+        if (scn_parse(&read, cd_buf_str(&text), "drawn", &why) != 0 ||
+            scn_available(&read, "drawn", &why) != 0)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, cd_buf_cstr(&why));
+        assert_true(scn_equal(&a, &read));
+        scn_deinit(&a);
+        scn_deinit(&b);
+        scn_deinit(&read);
+        cd_buf_deinit(&text);
+    }
+}
+
+static void test_each_fault_is_off_in_about_half_of_the_runs(void **state)
+{
+    (void)state;
+    static const enum scn_setting faults[] = {SCN_NET_LOSS,      SCN_NET_SPLIT,      SCN_NET_RESET,
+                                              SCN_NET_HALF_OPEN, SCN_DISK_READ_FAIL, SCN_DISK_SYNC_FAIL,
+                                              SCN_DISK_FLIP,     SCN_DISK_STUCK};
+    unsigned on[CD_COUNT(faults)] = {0}, nodes[4] = {0}, with[SCN_ACTION_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        struct scn s;
+        bool seen[SCN_ACTION_COUNT] = {false};
+        swarm_draw(&s, seed);
+        for (size_t i = 0; i < CD_COUNT(faults); i++)
+            on[i] += scn_get(&s, faults[i]) > 0;
+        assert_true(scn_get(&s, SCN_FLEET_NODES) <= 3);
+        nodes[scn_get(&s, SCN_FLEET_NODES)]++;
+        for (unsigned i = 0; i < s.steps; i++)
+            seen[s.step[i].action] = true;
+        for (unsigned i = 0; i < SCN_ACTION_COUNT; i++)
+            with[i] += seen[i];
+        scn_deinit(&s);
+    }
+    for (size_t i = 0; i < CD_COUNT(faults); i++)
+        assert_uint_in_range(on[i], 150, 250);
+    for (unsigned n = 1; n <= 3; n++)
+        assert_uint_in_range(nodes[n], 100, 170);
+    static const enum scn_action half[] = {SCN_CRASH, SCN_PAUSE,   SCN_CUT, SCN_CLOG,
+                                           SCN_RESET, SCN_SWIZZLE, SCN_SKEW};
+    for (size_t i = 0; i < CD_COUNT(half); i++)
+        assert_uint_in_range(with[half[i]], 150, 250);
+    assert_int_equal(with[SCN_HEAL], 400);
+}
+
+static void test_steps_are_in_the_order_of_time_and_end_with_the_heal(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct scn s;
+        swarm_draw(&s, seed);
+        uint64_t last = 0;
+        for (unsigned i = 0; i < s.steps; i++) {
+            assert_true(s.step[i].trigger == SCN_AT && s.step[i].at_ns >= last);
+            last = s.step[i].at_ns;
+        }
+        assert_true(scn_get(&s, SCN_HTTP_FOR) >= 30000000000u);
+        scn_deinit(&s);
+    }
+}
+
+CD_TESTS(swarm, cmocka_unit_test(test_a_seed_draws_the_same_scenario_each_time_and_survives_its_text),
+         cmocka_unit_test(test_each_fault_is_off_in_about_half_of_the_runs),
+         cmocka_unit_test(test_steps_are_in_the_order_of_time_and_end_with_the_heal))
