@@ -7,3 +7,15 @@ elseif(CELLD_SANITIZE STREQUAL "thread")
     add_compile_options(-fsanitize=thread)
     add_link_options(-fsanitize=thread)
 endif()
+
+# CELLD_FUZZ: counters for libFuzzer in every object; clang only.
+option(CELLD_FUZZ "instrument for libFuzzer" OFF)
+if(CELLD_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# CELLD_PLANTS: src is compiled with its planted bugs, each true for the run that asks for it (CD_PLANT of base/cd.h).
+option(CELLD_PLANTS "compile the planted bugs in" OFF)
+if(CELLD_PLANTS)
+    add_compile_definitions(CELLD_PLANTS)
+endif()

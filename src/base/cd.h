@@ -45,6 +45,14 @@ CD_NORETURN void cd_assert_failed(const char *file, int line, const char *func, 
 /* Documents that both answers are legal here. */
 #define CD_MAYBE(x) ((void)(x))
 
+/* A planted bug (simulation.md 8): true for the run that asks for it, in preset plants alone. What ships has none. */
+#ifdef CELLD_PLANTS
+bool cd_plant(const char *name); /* The simulator's, io_sim/plant.c. */
+#define CD_PLANT(name) cd_plant(name)
+#else
+#define CD_PLANT(name) false
+#endif
+
 /* Allocation never returns NULL: running out of memory aborts. What input can make large has a limit
  * elsewhere. Memory of cd_alloc and cd_new is zeroed. Sizes are bytes. */
 void *cd_alloc(size_t size);
