@@ -16,8 +16,7 @@
 struct sim;
 struct sim_node;
 
-/* ---- A run
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- A run ----------------------------------------------------------------------------------- */
 
 enum sim_policy {
     SIM_FIFO, /* Ties in the order of submission, nothing late. */
@@ -32,6 +31,10 @@ struct sim_opts {
     unsigned pct_points; /* Of SIM_PCT; 0: 3. */
     uint64_t pct_horizon; /* The change points lie within this many events; 0: 100000. */
     int64_t wall_ms; /* Wall clock at the start; 0: 2026-01-01T00:00:00Z. */
+    /* What is left of a node that does not unwind, or after it (simulation.md 4). Does not return. NULL:
+     * printed to stderr, then the process aborts. */
+    void (*leak)(void *arg, const char *node, const char *report);
+    void *leak_arg;
 };
 
 struct sim *sim_new(const struct sim_opts *opts); /* NULL: seed 1, SIM_FIFO. */
@@ -53,8 +56,7 @@ struct sim *sim_of(struct io *io);
 /* Runs fn(arg) after after_ns as an event outside of all nodes, for plans of faults and workloads. */
 void sim_at(struct sim *sim, uint64_t after_ns, void (*fn)(struct sim *sim, void *arg), void *arg);
 
-/* ---- Randomness
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Randomness ------------------------------------------------------------------------------ */
 
 /* A stream of the run by purpose ("swarm", "plan"). Draws of one never shift another's. */
 struct cd_rng;
@@ -62,8 +64,7 @@ void sim_rng(const struct sim *sim, const char *purpose, struct cd_rng *out);
 /* A micro-draw: a hash of (seed, purpose, what, ordinal), so that no other draw shifts it. */
 uint64_t sim_draw(const struct sim *sim, const char *purpose, uint64_t what, uint64_t ordinal);
 
-/* ---- Nodes
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* What runs on each loop. Both are called as events of that loop. */
 struct sim_program {
@@ -127,8 +128,7 @@ void sim_pause(struct sim_node *n, uint64_t ns);
  * "stream ...". Returns the count; report may be NULL. */
 size_t sim_left(struct sim_node *n, struct cd_buf *report);
 
-/* ---- The k-th call
- * ------------------------------------------------------------------------------------------------ */
+/* ---- The k-th call --------------------------------------------------------------------------- */
 
 enum sim_action { SIM_FAIL, SIM_DIE_KILL, SIM_DIE_POWER };
 /* From now on the k-th (1 is the next) io call of n that matches pattern fails with status (SIM_FAIL), or the
@@ -150,15 +150,13 @@ bool sim_sweep_next(struct sim_sweep *s);
 void sim_sweep_arm(struct sim_sweep *s, struct sim_node *n);
 #define FOR_EACH_FAULT(name) for (struct sim_sweep name = {0}; sim_sweep_next(&name);)
 
-/* ---- Clock
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Clock ----------------------------------------------------------------------------------- */
 
 void sim_clock_step(struct sim_node *n, int64_t wall_ms); /* The wall clock jumps by so much. */
 void sim_clock_drift(struct sim_node *n,
                      int32_t ppm); /* Both clocks of the node run fast (> 0) or slow; |ppm| < 10^6. */
 
-/* ---- Network
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Network --------------------------------------------------------------------------------- */
 
 /* One direction between two nodes. Zeroed: 0 delay, no limit, no faults. */
 struct sim_link {
@@ -192,9 +190,7 @@ void sim_swizzle(struct sim_node *n, uint64_t ns);
 /* Resets all connections between the two, now. Returns how many. */
 unsigned sim_reset(struct sim *sim, struct sim_node *a, struct sim_node *b);
 
-/* ---- Disk
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Disk ------------------------------------------------------------------------------------ */
 
 struct sim_disk {
     uint64_t capacity; /* Bytes; 0: without limit. */
@@ -231,8 +227,7 @@ uint64_t sim_disk_used(const struct sim_node *n);
 /* Ready-made content, durable at once; parent directories are made. For fixtures. */
 void sim_disk_put(struct sim_node *n, const char *path, struct cd_str bytes);
 
-/* ---- Scripted HTTP peers and child programs
- * ----------------------------------------------------------------------- */
+/* ---- Scripted HTTP peers and child programs -------------------------------------------------- */
 
 struct sim_http; /* One request at a peer. */
 struct sim_http_peer {
@@ -269,8 +264,7 @@ struct sim_child {
 };
 void sim_child_program(struct sim *sim, const char *name, int (*run)(struct sim_child *c), void *arg);
 
-/* ---- Looking on
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Looking on ------------------------------------------------------------------------------ */
 
 /* What happened, one per event and per file call. text fields are good for the call only. */
 struct sim_record {

@@ -73,8 +73,7 @@ enum sim_kind {
 };
 const char *sim_kind_name(enum sim_kind kind);
 
-/* ---- Actors and events
- * -------------------------------------------------------------------------------------------- */
+/* ---- Actors and events ----------------------------------------------------------------------- */
 
 /* Whoever events happen to: a loop, the network, the store, the plan. Events of one actor never overlap. */
 struct sim_actor {
@@ -84,8 +83,8 @@ struct sim_actor {
     uint64_t rank; /* Of SIM_PCT, 0..1023: 0 runs first. */
     struct sim_node *node; /* NULL: none. */
     struct sim_loop *loop; /* NULL: no loop; else its events run inside of it. */
-    struct cd_list
-        events; /* All of its events (sim_event.all), parked ones too, in the order of their making. */
+    unsigned scheduled; /* Of its events: in the heap. */
+    struct cd_list events; /* All of them (sim_event.all), parked ones too, in the order of their making. */
 };
 void sim_actor_init(struct sim *sim, struct sim_actor *a, const char *name);
 void sim_actor_deinit(struct sim *sim, struct sim_actor *a); /* Frees its events. */
@@ -106,11 +105,13 @@ struct sim_event {
     struct io_op *op;
     int status;
     void (*drop)(struct sim *sim, struct sim_event *e); /* See above. */
+    void (*ended)(struct sim *sim, struct sim_event *e); /* Just before done, whatever the outcome. */
     bool closing; /* Neither cancel nor freeze changes its outcome. */
     bool settled; /* Its outcome is decided; cancel comes too late. */
     /* The part's own. */
     struct cd_link link;
     void *owner;
+    void (*fn)(void); /* Cast to what it is by fire. */
     uint64_t num;
 };
 
@@ -125,8 +126,7 @@ void sim_unschedule(struct sim *sim, struct sim_event *e);
 /* The actor does nothing for ns more: what a synchronous call costs. */
 void sim_charge(struct sim *sim, struct sim_actor *a, uint64_t ns);
 
-/* ---- Loops and nodes
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Loops and nodes ------------------------------------------------------------------------- */
 
 struct sim_queue { /* Messages from one loop to another. */
     struct io_msg *first, *last;
@@ -139,15 +139,11 @@ struct sim_loop {
     unsigned index;
     struct sim_actor actor;
     bool frozen; /* Nothing it does has an effect; ops fail. */
-    bool unwound; /* The program's unwind was called. */
-    bool ended; /* Frozen, and nothing is left of it. */
+    bool booted, unwound; /* The program's calls were made. */
     bool waking; /* A SIM_WAKE event is scheduled. */
     unsigned ops; /* In flight, but for signal waits. */
     struct cd_rng random[IO_RAND_COUNT];
-    struct cd_list files; /* Open files (sim_handle.link). */
-    struct cd_list streams; /* Open stream ends (sim_end.link). */
-    struct cd_list listeners; /* sim_listener.link */
-    unsigned https, children; /* Open. */
+    struct cd_list files, streams, listeners, https, children; /* Open: file.c, net.c, http.c, child.c. */
     struct sim_queue *inbox; /* One per sending loop. */
     uint64_t calls; /* Serial of synchronous calls. */
     struct io_bucket *bucket; /* Of store.c; freed by bucket_free when the life ends. */
@@ -195,6 +191,8 @@ struct sim_node {
     uint16_t next_port;
     uint64_t connects; /* Numbers its connections. */
     struct sim_node *parent; /* Of a child process. */
+    void (*dead)(struct sim_node *n); /* Called at the end of a life; may be NULL. */
+    void *dead_arg;
     struct cd_link link; /* Of sim.nodes. */
 };
 
@@ -214,7 +212,7 @@ struct sim_hooks {
 
 struct sim {
     struct sim_opts opts;
-    uint64_t now_ns, events, next_serial, hash;
+    uint64_t now_ns, events, next_serial, next_tie, hash;
     struct sim_heap_slot *heap; /* owned */
     uint32_t heap_len, heap_cap;
     struct cd_list pool; /* Free events (sim_event.link). */
@@ -238,11 +236,11 @@ struct sim {
     void (*store_free)(struct sim *sim);
     struct sim_peers *peers; /* http.c, child.c */
     struct sim_record record; /* Of the event that fires. */
+    enum sim_kind record_kind;
     bool ending; /* In sim_free. */
 };
 
-/* ---- Operations
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
 /* Counts the call. 0, or the status it has to fail with: the node is frozen, or sim_at_call struck (then it
  * may be frozen now). For calls without an op. */
@@ -261,8 +259,13 @@ void sim_op_done(struct sim *sim, struct sim_event *e, int status);
 void sim_note(struct sim_loop *loop, enum sim_kind kind, int status, const void *bytes, uint64_t len,
               const char *note);
 
-/* ---- Wires
- * -------------------------------------------------------------------------------------------------------- */
+/* The buffer for reads without one: good until the end of the event. */
+#define SIM_LENT_BYTES 65536u
+char *sim_lend(struct sim_loop *loop, size_t len);
+void sim_sent(struct sim *sim, struct sim_node *from, struct sim_node *to,
+              struct cd_str bytes); /* sim_on_send. */
+
+/* ---- Wires ----------------------------------------------------------------------------------- */
 
 enum sim_transit { SIM_ARRIVES, SIM_CLOGGED, SIM_CUT };
 /* How one message from a node to another fares that is not part of a stream (requests of the store): when it
@@ -273,8 +276,7 @@ enum sim_transit sim_transit(struct sim *sim, struct sim_node *from, struct sim_
 /* Parks e until from -> to is free; it is then scheduled at once. Its link and owner are used meanwhile. */
 void sim_wait_link(struct sim *sim, struct sim_node *from, struct sim_node *to, struct sim_event *e);
 
-/* ---- Draws
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Draws ----------------------------------------------------------------------------------- */
 
 uint64_t sim_mix(uint64_t a, uint64_t b); /* One round of a hash of two numbers. */
 uint64_t sim_label(const struct sim *sim,

@@ -1,0 +1,23 @@
+/* io_sim/parts.c: what the parts of the simulator do when a node crashes, is asked what is left of it, or the
+ * run ends. */
+#include "io_sim/kernel.h"
+
+void sim_parts_crash(struct sim_node *n, enum sim_crash how)
+{
+    sim_net_freeze(n, how);
+}
+
+void sim_parts_wipe(struct sim_node *n)
+{
+    (void)n;
+}
+
+size_t sim_parts_left(struct sim_loop *loop, struct cd_buf *report)
+{
+    return sim_net_left(loop, report);
+}
+
+void sim_parts_free(struct sim *sim)
+{
+    sim_net_free(sim);
+}
