@@ -86,6 +86,7 @@ void sim_op_finish(struct sim_event *e, int status, uint64_t delay_ns)
     cd_link_remove(&e->link);
     e->settled = true;
     e->status = status;
+    e->fire = op_fire;
     sim_schedule(e->actor->loop->sim, e, delay_ns);
 }
 

@@ -250,7 +250,7 @@ struct sim_event *sim_op_begin(struct io_op *op, struct io *io, io_done_fn *done
 /* The same for closing ops: never NULL, never failed. */
 struct sim_event *sim_op_begin_closing(struct io_op *op, struct io *io, io_done_fn *done, enum sim_kind kind);
 /* Decides the outcome: done comes as an event of the loop after delay_ns. Once per op; ignored when already
- * settled. e->fire may be replaced by the part for work at that moment; it ends with sim_op_done. */
+ * settled. Afterwards the part may replace e->fire for work at that moment, which ends with sim_op_done. */
 void sim_op_finish(struct sim_event *e, int status, uint64_t delay_ns);
 /* In fire: frees e and completes the op. Nothing of the op may be touched afterwards. */
 void sim_op_done(struct sim *sim, struct sim_event *e, int status);
