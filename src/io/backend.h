@@ -62,6 +62,7 @@ bool io_fiber_run_one(struct io *io);
 /* This ready fiber runs until its next await. */
 void io_fiber_resume(struct io_fiber *f);
 void io_fiber_wake(struct io_fiber *f); /* Of io_complete. */
+void io_fibers_cancel(struct io *io); /* io_fiber_cancel on every living fiber. */
 
 const char *io_fiber_name(const struct io_fiber *f);
 /* Calls each for every living fiber: its name and the serial of the op it awaits (0: none). */
@@ -70,11 +71,13 @@ void io_fibers_each(struct io *io, void (*each)(void *arg, const char *name, uin
 /* ---- What the store groups of both backends share (io/store.c) ---- */
 
 /* The key with the bucket's prefix in front, or CD_EINVAL with the reason in why. */
-CD_MUST_USE int io_store_key(struct cd_buf *out, struct cd_str prefix, struct cd_str key, char *why, size_t cap);
+CD_MUST_USE int io_store_key(struct cd_buf *out, struct cd_str prefix, struct cd_str key, char *why,
+                             size_t cap);
 /* Results of the last use go, inputs stay. */
 void io_store_clear(struct io_store *s);
 void io_list_clear(struct io_list *l);
-/* Appends an entry; its key is copied. io_list_seal must follow the last one: only then do keys point right. */
+/* Appends an entry; its key is copied. io_list_seal must follow the last one: only then do keys point right.
+ */
 void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t modified_ms, bool is_prefix);
 void io_list_seal(struct io_list *l);
 /* The part of key up to its first delimiter behind prefix, or the whole key (delimiter 0, or none there). */

@@ -227,6 +227,12 @@ void io_fiber_cancel(struct io_fiber *f)
         io_cancel(f->awaits);
 }
 
+void io_fibers_cancel(struct io *io)
+{
+    for (struct cd_link *k = cd_list_first(&io->alive); k != NULL; k = cd_list_next(&io->alive, k))
+        io_fiber_cancel(CD_CONTAINER(k, struct io_fiber, alive));
+}
+
 /* Waits for op without a deadline of its own. */
 static int await_op(struct io_fiber *f, struct io_op *op)
 {

@@ -1,0 +1,274 @@
+/* tests/io/harness_real.c: the contract on the real system. Files are on a small tmpfs of our own where the
+ * machine lets us mount one, so that a disk can be full; else they are in the directory for temporary files.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "io/backend.h"
+#include "io_real/io_real.h"
+#include "support.h"
+
+#define TMPFS_OPTIONS "size=16m,mode=0700"
+
+struct harness {
+    struct contract c; /* First. */
+    struct io_real *node;
+    void (*flow)(struct contract *c);
+    char root[150]; /* c.dir is in it, and the ballast of a full disk. */
+    bool mounted;
+};
+
+/* ---- Faults of the disk ---- */
+
+static atomic_bool sync_fails;
+
+/* In place of the C library's: the next one fails when asked to. */
+int fdatasync(int fd)
+{
+    if (atomic_exchange(&sync_fails, false)) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+bool contract_disk_sync_fails(struct contract *c, bool on)
+{
+    (void)c;
+    atomic_store(&sync_fails, on);
+    return true;
+}
+
+bool contract_disk_full(struct contract *c, bool on)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/ballast", h->root);
+    if (!h->mounted)
+        return false;
+    if (!on) {
+        CHECK(unlink(path) == 0);
+        return true;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    static const char zeros[4096];
+    while (write(fd, zeros, sizeof zeros) > 0)
+        continue;
+    CHECK(errno == ENOSPC);
+    CHECK(close(fd) == 0);
+    return true;
+}
+
+/* Mounts are made in a namespace of this process, which a user without rights gets together with a user
+ * namespace. */
+static bool may_mount(void)
+{
+    static int may = -1;
+    if (may < 0)
+        may = (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+              mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    return may == 1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+/* ---- Programs of children: this executable under another name ---- */
+
+static int program_say(int argc, char **argv, char **env)
+{
+    char cwd[1024];
+    if (getcwd(cwd, sizeof cwd) == NULL)
+        return 1;
+    (void)printf("%s\n", cwd);
+    for (int i = 0; i < argc; i++)
+        (void)printf("%s\n", argv[i]);
+    for (; *env != NULL; env++) {
+        if (strncmp(*env, "PATH=", 5) != 0)
+            (void)printf("%s\n", *env);
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int program_cat(void)
+{
+    char bytes[4096];
+    ssize_t n;
+    while ((n = read(0, bytes, sizeof bytes)) > 0) {
+        for (ssize_t at = 0; at < n;) {
+            ssize_t put = write(1, bytes + at, (size_t)(n - at));
+            if (put < 0)
+                return 1;
+            at += put;
+        }
+    }
+    return n == 0 ? 0 : 1;
+}
+
+/* Before main, so that main knows nothing of it. */
+__attribute__((constructor)) static void program_start(int argc, char **argv, char **env)
+{
+    const char *name = strrchr(argv[0], '/');
+    name = name == NULL ? argv[0] : name + 1;
+    if (strcmp(name, "contract-cat") == 0)
+        _exit(program_cat());
+    if (strcmp(name, "contract-exit") == 0)
+        _exit(argc > 1 ? atoi(argv[1]) : 99);
+    if (strcmp(name, "contract-say") == 0)
+        _exit(program_say(argc, argv, env));
+    if (strcmp(name, "contract-hang") == 0) {
+        if (write(1, "up\n", 3) == 3) {
+            for (;;)
+                (void)pause();
+        }
+    }
+}
+
+static void programs_make(struct harness *h)
+{
+    static const char *const names[] = {"cat", "exit", "say", "hang"};
+    char self[512], path[300];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(len > 0);
+    self[len] = '\0';
+    (void)snprintf(path, sizeof path, "%s/bin", h->root);
+    CHECK(mkdir(path, 0700) == 0);
+    (void)snprintf(h->c.path, sizeof h->c.path, "PATH=%.150s/bin", h->root);
+    for (size_t i = 0; i < CD_COUNT(names); i++) {
+        (void)snprintf(path, sizeof path, "%s/bin/contract-%s", h->root, names[i]);
+        CHECK(symlink(self, path) == 0);
+    }
+}
+
+/* ---- A run ---- */
+
+static void directory_make(struct harness *h)
+{
+    const char *tmp = getenv("TMPDIR");
+    (void)snprintf(h->root, sizeof h->root, "%.100s/celld-contract-XXXXXX",
+                   tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
+    CHECK(mkdtemp(h->root) != NULL);
+    h->mounted = may_mount() && mount("tmpfs", h->root, "tmpfs", 0, TMPFS_OPTIONS) == 0;
+    (void)snprintf(h->c.dir, sizeof h->c.dir, "%s/d", h->root);
+    CHECK(mkdir(h->c.dir, 0700) == 0);
+    programs_make(h);
+}
+
+static void directory_remove(struct harness *h)
+{
+    if (h->mounted) {
+        CHECK(umount2(h->root, MNT_DETACH) == 0);
+        CHECK(rmdir(h->root) == 0);
+    } else {
+        CHECK(nftw(h->root, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+    }
+}
+
+static void name_fiber(void *arg, const char *name, uint64_t op_serial)
+{
+    (void)arg;
+    (void)fprintf(stderr, "left: fiber %s, awaits op %llu\n", name, (unsigned long long)op_serial);
+}
+
+static void check_left(struct io *io, unsigned fibers)
+{
+    if (io->busy != 0 || io->fibers != fibers || io_real_open_count(io) != 0) {
+        io_fibers_each(io, name_fiber, NULL);
+        (void)fprintf(stderr, "left in loop %u: %u ops, %u fibers, %u open\n", io_loop_index(io), io->busy,
+                      io->fibers, io_real_open_count(io));
+        abort();
+    }
+}
+
+static void check_left_there(struct io *io, void *arg)
+{
+    (void)arg;
+    check_left(io, 0);
+}
+
+static void main_flow(void *arg)
+{
+    struct harness *h = arg;
+    h->flow(&h->c);
+    for (int i = 0; i < 20 && (h->c.io->busy > 0 || h->c.io->fibers > 1); i++)
+        (void)io_sleep(h->c.io, 0); /* What was started to end by itself at the next turn. */
+    check_left(h->c.io, 1);
+    for (unsigned i = 1; i < io_real_loops(h->node); i++)
+        contract_in_loop(&h->c, i, check_left_there, NULL);
+    io_real_stop(h->node);
+}
+
+static void entry(struct io *io, void *arg)
+{
+    if (io_loop_index(io) == 0)
+        (void)io_spawn(io, "contract", main_flow, arg);
+}
+
+void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+{
+    struct harness h = {.flow = flow};
+    CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
+    directory_make(&h);
+    h.node = io_real_new(&(struct io_real_opts){.shards = loops - 1, .log_fd = -1});
+    for (unsigned i = 0; i < loops; i++)
+        h.c.loop[i] = io_real_loop(h.node, i);
+    h.c.io = h.c.loop[0];
+    io_real_run(h.node, entry, &h);
+    io_real_free(h.node);
+    directory_remove(&h);
+}
+
+void contract_run(void (*flow)(struct contract *c))
+{
+    contract_run_loops(1, flow);
+}
+
+struct errand {
+    struct io_msg msg;
+    void (*work)(struct io *io, void *arg);
+    void *arg;
+    struct io_signal back;
+    bool done;
+};
+
+static void errand_return(struct io *at, struct io_msg *m)
+{
+    (void)at;
+    struct errand *e = CD_CONTAINER(m, struct errand, msg);
+    e->done = true;
+    io_signal_wake(&e->back, IO_OK);
+}
+
+static void errand_run(struct io *at, struct io_msg *m)
+{
+    struct errand *e = CD_CONTAINER(m, struct errand, msg);
+    e->work(at, e->arg);
+    e->msg.handle = errand_return;
+    io_post(at, 0, &e->msg);
+}
+
+void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg)
+{
+    struct errand e = {.msg.handle = errand_run, .work = work, .arg = arg};
+    struct io_op op = {0};
+    io_signal_init(&e.back);
+    io_post(c->io, loop, &e.msg);
+    while (!e.done) {
+        io_signal_wait(&e.back, c->io, &op, NULL);
+        CHECK_INT(await(&op), IO_OK);
+    }
+}
