@@ -2,6 +2,7 @@
  * wait in the backlog. Running out of descriptors is an episode: it is said once, and tried again after 10
  * ms, 20 ms, ... 1 s. */
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "io_real/net.h"
@@ -174,7 +175,7 @@ static int listen_shared(struct io_real *node, struct real_addr *a, const char *
         return fd;
     if (p == NULL) {
         p = cd_new(struct real_port);
-        (void)strncpy(p->host, host, sizeof p->host - 1);
+        (void)snprintf(p->host, sizeof p->host, "%s", host);
         p->port = bound_port(fd);
         cd_list_push(&node->ports, &p->link);
     }

@@ -2,9 +2,9 @@
  *
  * Nothing here knows what events do. Draws of the scheduler are hashes of (seed, actor, the actor's event
  * ordinal), so an actor's lateness does not change when another one does less. */
-#include <stdlib.h>
-
 #include "io_sim/kernel.h"
+
+#include <stdlib.h>
 
 #define WALL_MS_DEFAULT INT64_C(1767225600000) /* 2026-01-01T00:00:00Z */
 #define FIBER_SLICES_MAX 1000000u /* More in one event is a fiber that wakes itself for ever. */

@@ -1,8 +1,8 @@
 /* io_sim/net.c: listening, connecting, accepting and closing of streams; what peers see of a crash.
  * simulation.md 4. */
-#include <stdio.h>
-
 #include "io_sim/net.h"
+
+#include <stdio.h>
 
 #define FIRST_PORT 32768u
 #define SYN_RETRY_NS IO_SEC(1) /* A full backlog drops the request; it is sent again. */

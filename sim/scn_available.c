@@ -1,8 +1,8 @@
 /* sim/scn_available.c: what of the scenario language has a program behind it today. The language is read
  * whole, and a statement without effect would make a test that proves nothing: so it is refused by name. */
-#include "sim/scn.h"
-
 #include <stdio.h>
+
+#include "sim/scn.h"
 
 /* What the workloads of today never do: a fault of it could not strike. */
 static const char *const absent_groups[SCN_GROUP_COUNT] = {

@@ -1,7 +1,7 @@
 /* io/store.c: what the store groups of both backends share: keys, and the building of listings. */
-#include "io/backend.h"
-
 #include <stdio.h>
+
+#include "io/backend.h"
 
 int io_store_key(struct cd_buf *out, struct cd_str prefix, struct cd_str key, char *why, size_t cap)
 {

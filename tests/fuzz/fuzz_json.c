@@ -1,4 +1,4 @@
-/* fuzz/fuzz_json.c: whatever parses must read and print without a fault, and what we print must parse again. */
+/* fuzz/fuzz_json.c: whatever parses must read and print without a fault, and what we print parses again. */
 #include "fuzz/fuzz.h"
 
 #include "base/json.h"

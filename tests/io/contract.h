@@ -28,7 +28,7 @@ void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io 
 /* Programs for children, which each harness has in its own way:
  *     contract-cat         copies its input to its output, then exits with 0
  *     contract-exit CODE   exits at once
- *     contract-say         writes its working directory, its arguments and its environment but for PATH, one a line
+ *     contract-say         writes its working directory, arguments and environment but for PATH, one a line
  *     contract-hang        writes "up\n", then does nothing until it is killed */
 
 /* Faults that both backends can make. Each returns false where this backend cannot make it on this machine;

@@ -127,7 +127,7 @@ __attribute__((constructor)) static void program_start(int argc, char **argv, ch
     if (strcmp(name, "contract-cat") == 0)
         _exit(program_cat());
     if (strcmp(name, "contract-exit") == 0)
-        _exit(argc > 1 ? atoi(argv[1]) : 99);
+        _exit(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 99);
     if (strcmp(name, "contract-say") == 0)
         _exit(program_say(argc, argv, env));
     if (strcmp(name, "contract-hang") == 0) {
