@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io_real/real.h"
+#include "io_real/curl.h"
 
 #define EVENTS_MAX 256
 #define HOT_TURNS_MAX 8
@@ -254,6 +254,7 @@ struct real_loop *real_loop_new(struct io_real *node, unsigned index)
 void real_loop_free(struct real_loop *l)
 {
     real_linger_end(l);
+    real_curl_free(l);
     bury_now(l);
     CD_ASSERT(l->inbox == NULL && l->open == 0 && atomic_load(&l->mail) == NULL);
     real_watch_stop(l, &l->uv_watch);
