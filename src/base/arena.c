@@ -23,8 +23,9 @@ void cd_arena_deinit(struct cd_arena *a)
 
 void cd_arena_reset(struct cd_arena *a)
 {
-    /* The oldest block stays: it has the common size, so a steady load allocates nothing. */
-    while (a->blocks != NULL && a->blocks->next != NULL) {
+    /* The oldest block stays if it has the common size: a steady load allocates nothing, and what one large
+     * request needed is not kept for ever. */
+    while (a->blocks != NULL && (a->blocks->next != NULL || a->blocks->cap > ARENA_BLOCK)) {
         struct cd_arena_block *next = a->blocks->next;
         cd_free(a->blocks);
         a->blocks = next;

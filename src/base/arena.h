@@ -11,7 +11,7 @@ struct cd_arena {
 };
 
 void cd_arena_deinit(struct cd_arena *a);
-void cd_arena_reset(struct cd_arena *a); /* Frees all but the first block. */
+void cd_arena_reset(struct cd_arena *a); /* Frees all but one block of the common size. */
 void *cd_arena_alloc(struct cd_arena *a, size_t size); /* Zeroed, aligned for any type. */
 struct cd_str cd_arena_copy(struct cd_arena *a, struct cd_str s); /* With a NUL behind it. */
 

@@ -16,6 +16,8 @@
 #define CD_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 #define CD_STATIC_ASSERT(x, text) _Static_assert(x, text)
 
+CD_STATIC_ASSERT(sizeof(void *) == 8 && sizeof(size_t) == 8, "celld is for 64-bit machines");
+
 /* Error codes: 0 is success, all others are negative. io/io.h adds IO_* from -100 down. */
 #define CD_ERRORS(X)                                                                                         \
     X(CD_EINVAL, -1, "invalid argument")                                                                     \

@@ -23,26 +23,74 @@ static void add_value(struct cd_buf *out, const struct cd_field *f)
     CD_UNREACHABLE();
 }
 
-static void format_text(struct cd_buf *out, int64_t wall_us, enum cd_level level, const char *target,
-                        const char *name, const struct cd_field *fields, size_t count)
+/* The part of a target's name below the program's own: "" for `celld`, `store` for `store` and `celld.store`.
+ */
+static struct cd_str local_name(struct cd_str target)
 {
-    cd_time_iso(out, wall_us);
-    cd_buf_addf(out, " %5s %s: %s event=\"%s\"", cd_level_name(level), target, name, name);
+    if (cd_str_eq(target, CD_STR("celld")))
+        return CD_STR("");
+    return cd_str_sub(target, cd_str_starts(target, CD_STR("celld.")) ? 6 : 0, SIZE_MAX);
+}
+
+/* As people know it: `celld::log::fold`. */
+static void add_target(struct cd_buf *out, const char *target)
+{
+    struct cd_str rest = local_name(cd_str(target)), word;
+    cd_buf_add_str(out, CD_STR("celld"));
+    while (rest.len > 0 && cd_str_next(&rest, '.', &word)) {
+        cd_buf_add_str(out, CD_STR("::"));
+        cd_buf_add_str(out, word);
+    }
+}
+
+static bool is_message(const struct cd_field *f)
+{
+    return f->kind == CD_FIELD_STR && strcmp(f->key, "msg") == 0;
+}
+
+static struct cd_str message_of(const char *name, const struct cd_field *fields, size_t count)
+{
     for (size_t i = 0; i < count; i++) {
-        cd_buf_addf(out, " %s=", fields[i].key);
+        if (is_message(&fields[i]))
+            return fields[i].str;
+    }
+    return cd_str(name);
+}
+
+static void format_text(struct cd_buf *out, enum cd_level level, const char *target, const char *name,
+                        const struct cd_field *fields, size_t count)
+{
+    cd_buf_addf(out, " %5s ", cd_level_name(level));
+    add_target(out, target);
+    cd_buf_add_str(out, CD_STR(": "));
+    cd_json_escape(out, message_of(name, fields, count));
+    cd_buf_add_str(out, CD_STR(" event="));
+    cd_json_quote(out, cd_str(name));
+    for (size_t i = 0; i < count; i++) {
+        if (is_message(&fields[i]))
+            continue;
+        cd_buf_add_byte(out, ' ');
+        cd_buf_add_str(out, cd_str(fields[i].key));
+        cd_buf_add_byte(out, '=');
         add_value(out, &fields[i]);
     }
     cd_buf_add_byte(out, '\n');
 }
 
-static void format_json(struct cd_buf *out, int64_t wall_us, enum cd_level level, const char *target,
-                        const char *name, const struct cd_field *fields, size_t count)
+static void format_json(struct cd_buf *out, enum cd_level level, const char *target, const char *name,
+                        const struct cd_field *fields, size_t count)
 {
-    cd_buf_add_str(out, CD_STR("{\"ts\":\""));
-    cd_time_iso(out, wall_us);
-    cd_buf_addf(out, "\",\"level\":\"%s\",\"target\":\"%s\",\"msg\":\"%s\",\"event\":\"%s\"",
-                cd_level_name(level), target, name, name);
+    cd_buf_add_str(out, CD_STR("\",\"level\":\""));
+    cd_buf_add_str(out, cd_str(cd_level_name(level)));
+    cd_buf_add_str(out, CD_STR("\",\"target\":\""));
+    add_target(out, target);
+    cd_buf_add_str(out, CD_STR("\",\"msg\":"));
+    cd_json_quote(out, message_of(name, fields, count));
+    cd_buf_add_str(out, CD_STR(",\"event\":"));
+    cd_json_quote(out, cd_str(name));
     for (size_t i = 0; i < count; i++) {
+        if (is_message(&fields[i]))
+            continue;
         cd_buf_add_byte(out, ',');
         cd_json_quote(out, cd_str(fields[i].key));
         cd_buf_add_byte(out, ':');
@@ -55,14 +103,21 @@ void cd_event_format(struct cd_buf *out, enum cd_event_format format, int64_t wa
                      const char *target, const char *name, const struct cd_field *fields, size_t count)
 {
     switch (format) {
-    case CD_EVENT_TEXT: format_text(out, wall_us, level, target, name, fields, count); return;
-    case CD_EVENT_JSON: format_json(out, wall_us, level, target, name, fields, count); return;
+    case CD_EVENT_TEXT:
+        cd_time_iso(out, wall_us);
+        format_text(out, level, target, name, fields, count);
+        return;
+    case CD_EVENT_JSON:
+        cd_buf_add_str(out, CD_STR("{\"ts\":\""));
+        cd_time_iso(out, wall_us);
+        format_json(out, level, target, name, fields, count);
+        return;
     }
     CD_UNREACHABLE();
 }
 
 struct cd_event_rule {
-    char *target; /* owned; "" matches all. `::` is stored as `.`. */
+    char *target; /* owned; its local name with `.` between words. NULL: a level alone, for all targets. */
     int allows; /* Highest level that passes; -1: none. */
 };
 
@@ -81,62 +136,60 @@ static bool parse_level(struct cd_str text, int *level)
     return false;
 }
 
+/* Words with `::` or `.` between them; out gets them with `.`. */
 static bool parse_target(struct cd_str text, struct cd_buf *out)
 {
-    if (text.len == 0)
-        return false;
+    bool fresh = true; /* At the start of a word. */
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
                     c == '-';
-        if (c == ':' && i + 1 < text.len && text.ptr[i + 1] == ':') {
-            cd_buf_add_byte(out, '.');
-            i++;
-        } else if (word || c == '.') {
-            cd_buf_add_byte(out, c);
-        } else {
+        bool path = c == ':' && i + 1 < text.len && text.ptr[i + 1] == ':';
+        if (!word && (fresh || (c != '.' && !path)))
             return false;
-        }
+        cd_buf_add_byte(out, word ? c : '.');
+        fresh = !word;
+        i += path;
     }
-    return true;
+    return !fresh;
 }
 
 static int parse_rule(struct cd_str text, struct cd_event_rule *rule)
 {
     struct cd_buf target = {0};
     size_t eq = cd_str_find(text, '=', 0);
-    rule->allows = CD_TRACE;
-    if (parse_level(text, &rule->allows)) {
-        rule->target = cd_str_dup(CD_STR(""));
+    *rule = (struct cd_event_rule){.allows = CD_TRACE};
+    if (parse_level(text, &rule->allows))
         return 0;
-    }
     bool good = parse_target(cd_str_sub(text, 0, eq), &target);
     if (good && eq != SIZE_MAX)
         good = parse_level(cd_str_sub(text, eq + 1, SIZE_MAX), &rule->allows);
     if (good)
-        rule->target = cd_str_dup(cd_buf_str(&target));
+        rule->target = cd_str_dup(local_name(cd_buf_str(&target)));
     cd_buf_deinit(&target);
     return good ? 0 : CD_ESYNTAX;
 }
 
 int cd_event_filter_parse(struct cd_event_filter *f, struct cd_str text, struct cd_buf *why)
 {
+    struct cd_event_filter made = {0};
     struct cd_str piece;
-    *f = (struct cd_event_filter){0};
     while (cd_str_next(&text, ',', &piece)) {
         piece = cd_str_trim(piece);
         if (piece.len == 0)
             continue;
-        f->rules = cd_realloc(f->rules, (f->count + 1) * sizeof *f->rules);
-        if (parse_rule(piece, &f->rules[f->count]) != 0) {
-            if (why != NULL)
-                cd_buf_addf(why, "\"%.*s\" is neither LEVEL, TARGET=LEVEL nor TARGET", (int)piece.len,
-                            piece.ptr);
-            cd_event_filter_deinit(f);
+        made.rules = cd_realloc(made.rules, (made.count + 1) * sizeof *made.rules);
+        if (parse_rule(piece, &made.rules[made.count]) != 0) {
+            if (why != NULL) {
+                cd_json_quote(why, piece);
+                cd_buf_add_str(why, CD_STR(" is neither LEVEL, TARGET=LEVEL nor TARGET"));
+            }
+            cd_event_filter_deinit(&made);
             return CD_ESYNTAX;
         }
-        f->count++;
+        made.count++;
     }
+    *f = made;
     return 0;
 }
 
@@ -148,31 +201,28 @@ void cd_event_filter_deinit(struct cd_event_filter *f)
     *f = (struct cd_event_filter){0};
 }
 
-/* `celld.store` and `store` name the same target: the program's own name is optional in a filter. */
-static bool rule_matches(const char *rule, struct cd_str target)
+/* 0 when rule is not for target, else the larger the closer it names it. */
+static size_t rule_rank(const struct cd_event_rule *rule, struct cd_str target)
 {
-    struct cd_str r = cd_str(rule);
-    if (cd_str_eq(r, CD_STR("celld")))
-        return true; /* The root of all targets. */
-    if (cd_str_starts(r, CD_STR("celld.")))
-        r = cd_str_sub(r, 6, SIZE_MAX);
-    if (!cd_str_starts(target, r))
-        return false;
-    return r.len == 0 || target.len == r.len || target.ptr[r.len] == '.';
+    if (rule->target == NULL)
+        return 1;
+    struct cd_str r = cd_str(rule->target);
+    if (r.len > 0 && (!cd_str_starts(target, r) || (target.len > r.len && target.ptr[r.len] != '.')))
+        return 0;
+    return 2 + r.len;
 }
 
 bool cd_event_filter_allows(const struct cd_event_filter *f, const char *target, enum cd_level level)
 {
-    size_t best = 0;
+    struct cd_str name = local_name(cd_str(target));
+    size_t best = 1;
     int allows = -1;
-    bool found = false;
     for (size_t i = 0; i < f->count; i++) {
-        size_t len = strlen(f->rules[i].target);
-        /* On equal length the later directive wins, as with repeated flags. */
-        if (rule_matches(f->rules[i].target, cd_str(target)) && (!found || len >= best)) {
-            best = len;
+        size_t rank = rule_rank(&f->rules[i], name);
+        /* On equal rank the later directive wins, as with repeated flags. */
+        if (rank >= best) {
+            best = rank;
             allows = f->rules[i].allows;
-            found = true;
         }
     }
     return (int)level <= allows;

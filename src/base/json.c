@@ -67,8 +67,10 @@ int cd_json_parse(struct cd_json_doc **doc, struct cd_str text, struct cd_buf *w
         return CD_ESYNTAX;
     }
     yyjson_read_err err;
-    /* Without the in-situ flag the text is copied and never written to. */
-    yyjson_doc *d = yyjson_read_opts((char *)(uintptr_t)text.ptr, text.len, YYJSON_READ_NOFLAG, NULL, &err);
+    /* Without the in-situ flag the text is copied and never written to. Integers past 64 bits stay text, so
+     * that they can be told from fractions. */
+    yyjson_doc *d =
+        yyjson_read_opts((char *)(uintptr_t)text.ptr, text.len, YYJSON_READ_BIGNUM_AS_RAW, NULL, &err);
     if (d == NULL) {
         explain(why, text, err.pos, text.len == 0 ? "empty text" : err.msg);
         return CD_ESYNTAX;
@@ -92,7 +94,7 @@ enum cd_json_kind cd_json_kind(const struct cd_json *v)
     yyjson_val *y = val(v);
     if (yyjson_is_bool(y))
         return CD_JSON_BOOL;
-    if (yyjson_is_num(y))
+    if (yyjson_is_num(y) || yyjson_is_raw(y))
         return CD_JSON_NUMBER;
     if (yyjson_is_str(y))
         return CD_JSON_STRING;
@@ -117,18 +119,29 @@ const struct cd_json *cd_json_item(const struct cd_json *v, size_t index)
     return json(yyjson_arr_get(val(v), index));
 }
 
-const struct cd_json *cd_json_member(const struct cd_json *v, size_t index, struct cd_str *key)
+const struct cd_json *cd_json_next(const struct cd_json *v, const struct cd_json *after, struct cd_str *key)
 {
     yyjson_val *y = val(v);
-    if (!yyjson_is_obj(y) || index >= yyjson_obj_size(y))
+    if (!yyjson_is_ctn(y))
         return NULL;
-    yyjson_obj_iter iter = yyjson_obj_iter_with(y);
-    yyjson_val *k = yyjson_obj_iter_next(&iter);
-    for (size_t i = 0; i < index; i++)
-        k = yyjson_obj_iter_next(&iter);
+    yyjson_val *at = after == NULL ? unsafe_yyjson_get_first(y) : unsafe_yyjson_get_next(val(after));
+    if (at == unsafe_yyjson_get_next(y))
+        return NULL; /* Where the next sibling of y lies, its own members end. */
+    if (!yyjson_is_obj(y))
+        return json(at);
     if (key != NULL)
-        *key = cd_str_of(yyjson_get_str(k), yyjson_get_len(k));
-    return json(yyjson_obj_iter_get_val(k));
+        *key = cd_str_of(yyjson_get_str(at), yyjson_get_len(at));
+    return json(yyjson_obj_iter_get_val(at));
+}
+
+const struct cd_json *cd_json_member(const struct cd_json *v, size_t index, struct cd_str *key)
+{
+    if (!yyjson_is_obj(val(v)) || index >= yyjson_obj_size(val(v)))
+        return NULL;
+    const struct cd_json *at = cd_json_next(v, NULL, key);
+    for (size_t i = 0; i < index; i++)
+        at = cd_json_next(v, at, key);
+    return at;
 }
 
 int cd_json_str(const struct cd_json *v, struct cd_str *out)
@@ -143,6 +156,12 @@ int cd_json_str(const struct cd_json *v, struct cd_str *out)
 int cd_json_u64(const struct cd_json *v, uint64_t *out)
 {
     yyjson_val *y = val(v);
+    if (yyjson_is_raw(y)) {
+        uint64_t ignored;
+        return cd_str_u64(cd_str_of(yyjson_get_raw(y), yyjson_get_len(y)), &ignored) == CD_ETOOBIG
+                   ? CD_ETOOBIG
+                   : CD_EINVAL;
+    }
     if (!yyjson_is_uint(y))
         return CD_EINVAL;
     if (yyjson_get_uint(y) > (UINT64_C(1) << 53) - 1)
@@ -173,54 +192,71 @@ static void comma(struct cd_json_out *o)
     o->fresh[o->depth] = false;
 }
 
-static void open_bracket(struct cd_json_out *o, char bracket)
+/* A value may come here: the first at the top, after a key in an object, anywhere in an array. */
+static void value_begin(struct cd_json_out *o)
 {
-    comma(o);
-    CD_ASSERT(o->depth + 1 < CD_JSON_DEPTH_MAX);
+    if (o->depth == 0)
+        CD_ASSERT(o->fresh[0]);
+    else
+        CD_ASSERT(o->named == (o->close[o->depth] == '}'));
+    if (!o->named)
+        comma(o);
+    o->named = false;
+}
+
+static void open_bracket(struct cd_json_out *o, char bracket, char close)
+{
+    value_begin(o);
+    CD_ASSERT(o->depth < CD_JSON_DEPTH_MAX);
     cd_buf_add_byte(o->to, bracket);
-    o->fresh[++o->depth] = true;
+    o->depth++;
+    o->fresh[o->depth] = true;
+    o->close[o->depth] = close;
 }
 
 void cd_json_out_object(struct cd_json_out *o)
 {
-    open_bracket(o, '{');
+    open_bracket(o, '{', '}');
 }
 
 void cd_json_out_array(struct cd_json_out *o)
 {
-    open_bracket(o, '[');
+    open_bracket(o, '[', ']');
 }
 
 void cd_json_out_end(struct cd_json_out *o, char bracket)
 {
-    CD_ASSERT(o->depth > 0);
+    CD_ASSERT(o->depth > 0 && o->close[o->depth] == bracket);
+    CD_ASSERT(!o->named);
     o->depth--;
     cd_buf_add_byte(o->to, bracket);
 }
 
 void cd_json_out_key(struct cd_json_out *o, const char *key)
 {
+    CD_ASSERT(o->depth > 0 && o->close[o->depth] == '}');
+    CD_ASSERT(!o->named);
     comma(o);
     cd_json_quote(o->to, cd_str(key));
     cd_buf_add_byte(o->to, ':');
-    o->fresh[o->depth] = true; /* The value follows without a comma. */
+    o->named = true;
 }
 
 void cd_json_out_str(struct cd_json_out *o, struct cd_str s)
 {
-    comma(o);
+    value_begin(o);
     cd_json_quote(o->to, s);
 }
 
 void cd_json_out_u64(struct cd_json_out *o, uint64_t v)
 {
-    comma(o);
+    value_begin(o);
     cd_buf_addf(o->to, "%llu", (unsigned long long)v);
 }
 
 void cd_json_out_i64(struct cd_json_out *o, int64_t v)
 {
-    comma(o);
+    value_begin(o);
     cd_buf_addf(o->to, "%lld", (long long)v);
 }
 
@@ -236,7 +272,8 @@ void cd_json_out_null(struct cd_json_out *o)
 
 void cd_json_out_raw(struct cd_json_out *o, struct cd_str text)
 {
-    comma(o);
+    CD_ASSERT(text.len > 0);
+    value_begin(o);
     cd_buf_add_str(o->to, text);
 }
 
@@ -255,18 +292,40 @@ static void quote_ascii(struct cd_buf *out, char c)
         cd_buf_add_byte(out, c);
 }
 
-void cd_json_quote(struct cd_buf *out, struct cd_str s)
+/* Also escaped: the second set of control characters (U+0080..U+009F), which some terminals obey, and the
+ * line breaks U+2028 and U+2029. */
+static bool must_escape(const char *at, size_t len, unsigned *code)
 {
-    cd_buf_add_byte(out, '"');
+    const unsigned char *p = (const unsigned char *)at;
+    if (len == 2 && p[0] == 0xc2 && p[1] < 0xa0)
+        *code = p[1];
+    else if (len == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
+        *code = 0x2000u | (p[2] & 0x3fu);
+    else
+        return false;
+    return true;
+}
+
+void cd_json_escape(struct cd_buf *out, struct cd_str s)
+{
     for (size_t at = 0; at < s.len;) {
         size_t len = cd_utf8_len(cd_str_sub(s, at, SIZE_MAX));
+        unsigned code;
         if (len == 0)
             cd_buf_add_str(out, CD_STR("\xef\xbf\xbd"));
         else if (len == 1)
             quote_ascii(out, s.ptr[at]);
+        else if (must_escape(s.ptr + at, len, &code))
+            cd_buf_addf(out, "\\u%04x", code);
         else
             cd_buf_add(out, s.ptr + at, len);
         at += len == 0 ? 1 : len;
     }
+}
+
+void cd_json_quote(struct cd_buf *out, struct cd_str s)
+{
+    cd_buf_add_byte(out, '"');
+    cd_json_escape(out, s);
     cd_buf_add_byte(out, '"');
 }

@@ -1,4 +1,5 @@
-/* base/list.h: intrusive doubly linked list, circular through its head. Order is insertion order. */
+/* base/list.h: intrusive doubly linked list, circular through its head. Order is insertion order. A list
+ * needs cd_list_init; a link is zeroed before its first use. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
@@ -29,6 +30,7 @@ static inline bool cd_link_linked(const struct cd_link *k)
 
 static inline void cd_list_insert_before(struct cd_link *at, struct cd_link *k)
 {
+    CD_ASSERT(!cd_link_linked(k));
     k->prev = at->prev;
     k->next = at;
     at->prev->next = k;
