@@ -27,6 +27,11 @@ static int refuse(struct http_parser *p, int status, const char *why)
     return HPE_USER;
 }
 
+static const char *too_large(const struct http_parser *p)
+{
+    return p->ll.type == HTTP_REQUEST ? "request body too large" : "response body too large";
+}
+
 static int on_message_begin(llhttp_t *ll)
 {
     parser_of(ll)->begun = true;
@@ -173,7 +178,7 @@ static int on_chunk_header(llhttp_t *ll)
     p->extension_used = 0;
     p->fields = 0; /* Now counts trailers. */
     if (ll->content_length > p->limits->body_max - p->body_used)
-        return refuse(p, 413, "body too large");
+        return refuse(p, 413, too_large(p));
     return 0;
 }
 
@@ -231,6 +236,11 @@ void http_parser_deinit(struct http_parser *p)
 bool http_parser_begun(const struct http_parser *p)
 {
     return p->begun;
+}
+
+bool http_parser_ended(const struct http_parser *p)
+{
+    return p->phase == PHASE_BODY && (p->ended || p->head.body_len == 0);
 }
 
 static enum http_parsed bad(struct http_parser *p, int status, const char *why)
@@ -343,7 +353,7 @@ static enum http_parsed head_check(struct http_parser *p)
         return found;
     if ((p->ll.flags & F_CONTENT_LENGTH) != 0 && p->head.body_len != 0 &&
         (p->ll.content_length > p->limits->body_max || p->ll.content_length == HTTP_LEN_CHUNKED))
-        return bad(p, 413, "body too large");
+        return bad(p, 413, too_large(p));
     p->phase = PHASE_BODY;
     return HTTP_PARSED_HEAD;
 }
@@ -374,7 +384,7 @@ enum http_parsed http_parse(struct http_parser *p, struct cd_str *in, struct cd_
     if (p->phase == PHASE_BAD)
         return HTTP_PARSED_BAD;
     for (;;) {
-        if (p->phase == PHASE_BODY && (p->ended || p->head.body_len == 0)) {
+        if (http_parser_ended(p)) {
             p->phase = PHASE_END;
             return HTTP_PARSED_END;
         }
@@ -398,7 +408,7 @@ enum http_parsed http_parse(struct http_parser *p, struct cd_str *in, struct cd_
             return HTTP_PARSED_MORE;
         }
         if (p->body_used > p->limits->body_max)
-            return bad(p, 413, "body too large");
+            return bad(p, 413, too_large(p));
         if (p->body.len > 0) {
             *body = p->body;
             return HTTP_PARSED_BODY;
@@ -410,12 +420,12 @@ enum http_parsed http_parse(struct http_parser *p, struct cd_str *in, struct cd_
 
 enum http_parsed http_parse_eof(struct http_parser *p)
 {
-    if (p->phase == PHASE_BODY && !p->ended && p->head.body_len != 0) {
+    if (p->phase == PHASE_BODY && !http_parser_ended(p)) {
         if (p->ll.error == HPE_PAUSED)
             llhttp_resume(&p->ll);
         (void)llhttp_finish(&p->ll); /* Calls on_message_complete when the message may end here. */
     }
-    if (p->phase == PHASE_BODY && (p->ended || p->head.body_len == 0)) {
+    if (http_parser_ended(p)) {
         p->phase = PHASE_END;
         return HTTP_PARSED_END;
     }

@@ -83,5 +83,7 @@ enum http_parsed http_parse_eof(struct http_parser *p);
 
 /* Whether a byte of the message has been seen. */
 bool http_parser_begun(const struct http_parser *p);
+/* Whether the next http_parse returns END, whatever it is fed. */
+bool http_parser_ended(const struct http_parser *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* io/backend.h: what io_real and io_sim share with the common part of src/io (op.c, fiber.c). Not for users
- * of io.h.
+ * of io.h, but for layers that offer operations of their own over it (src/http): io_begin, io_complete and
+ * io_complete_later.
  *
  * A backend embeds struct io as the first member of its loop and, around every callback it runs, does
  *
