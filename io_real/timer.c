@@ -89,6 +89,12 @@ static void timer_cancel(struct io_op *op)
     io_complete_later(op, IO_CANCELED);
 }
 
+/* It waits in the deferred list; only what it will say changes. */
+static void zero_cancel(struct io_op *op)
+{
+    op->status = IO_CANCELED;
+}
+
 void io_timer_start(struct io_timer *t, struct io *io, uint64_t after_ns, io_done_fn *done)
 {
     struct real_loop *l = real_loop(io);
@@ -96,6 +102,7 @@ void io_timer_start(struct io_timer *t, struct io *io, uint64_t after_ns, io_don
     t->at_ns = add_sat(io_now_ns(io), after_ns);
     if (l->stopping || after_ns == 0) {
         io_complete_later(&t->op, l->stopping ? IO_CANCELED : IO_OK);
+        t->op.cancel = zero_cancel;
         return;
     }
     t->op.cancel = timer_cancel;
