@@ -43,28 +43,25 @@ static void test_a_fiber_knows_its_loop(void **state)
     contract_run(flow_current);
 }
 
-struct note {
-    char text[64];
-};
-
 static void note_run(struct contract *c, void *arg)
 {
-    struct note *n = arg;
-    (void)strncat(n->text, "b", 2);
+    struct cd_buf *text = arg;
+    cd_buf_add_byte(text, 'b');
     CHECK_INT(io_sleep(c->io, 0), IO_OK);
-    (void)strncat(n->text, "d", 2);
+    cd_buf_add_byte(text, 'd');
 }
 
 static void flow_spawn(struct contract *c)
 {
-    struct note n = {"a"};
+    struct cd_buf text = {0};
     struct task t;
     struct io_fiber *me = io_fiber_current();
-    task_start(&t, c, note_run, &n);
+    task_start(&t, c, note_run, &text);
     CHECK(t.fiber != NULL && t.fiber != me);
-    (void)strncat(n.text, "c", 2); /* It has not run inside spawn. */
+    cd_buf_add_byte(&text, 'c'); /* It has not run inside spawn. */
     task_join(&t);
-    CHECK(strcmp(n.text, "acbd") == 0);
+    CHECK(cd_str_eq(cd_buf_str(&text), CD_STR("cbd")));
+    cd_buf_deinit(&text);
     CHECK(io_fiber_current() == me);
 }
 
