@@ -81,7 +81,8 @@ void io_list_clear(struct io_list *l);
  */
 void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t modified_ms, bool is_prefix);
 void io_list_seal(struct io_list *l);
-/* The part of key up to its first delimiter behind prefix, or the whole key (delimiter 0, or none there). */
-struct cd_str io_list_group(struct cd_str key, struct cd_str prefix, char delimiter);
+/* Whether key belongs to a group: has the delimiter (0: never) behind prefix, which it starts with. Then
+ * *group is its part up to there. */
+bool io_list_group(struct cd_str key, struct cd_str prefix, char delimiter, struct cd_str *group);
 
 #endif

@@ -69,9 +69,11 @@ void io_list_seal(struct io_list *l)
     CD_ASSERT(at == l->keys.ptr + l->keys.len);
 }
 
-struct cd_str io_list_group(struct cd_str key, struct cd_str prefix, char delimiter)
+bool io_list_group(struct cd_str key, struct cd_str prefix, char delimiter, struct cd_str *group)
 {
     CD_ASSERT(cd_str_starts(key, prefix));
     size_t at = delimiter == 0 ? SIZE_MAX : cd_str_find(key, delimiter, prefix.len);
-    return at == SIZE_MAX ? key : cd_str_sub(key, 0, at + 1);
+    if (at != SIZE_MAX)
+        *group = cd_str_sub(key, 0, at + 1);
+    return at != SIZE_MAX;
 }
