@@ -45,19 +45,19 @@ static inline struct cd_str cd_buf_str(const struct cd_buf *b)
  * compilers make one load of it. */
 static inline uint16_t cd_get_u16(const void *at)
 {
-    const unsigned char *p = at;
+    const unsigned char *p = (const unsigned char *)at;
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
 static inline uint32_t cd_get_u32(const void *at)
 {
-    const unsigned char *p = at;
+    const unsigned char *p = (const unsigned char *)at;
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 static inline uint64_t cd_get_u64(const void *at)
 {
-    const unsigned char *p = at;
+    const unsigned char *p = (const unsigned char *)at;
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
            (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }

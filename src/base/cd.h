@@ -14,7 +14,11 @@
 
 #define CD_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CD_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#ifdef __cplusplus /* src/js wraps V8, whose headers are C++. */
+#define CD_STATIC_ASSERT(x, text) static_assert(x, text)
+#else
 #define CD_STATIC_ASSERT(x, text) _Static_assert(x, text)
+#endif
 
 CD_STATIC_ASSERT(sizeof(void *) == 8 && sizeof(size_t) == 8, "celld is for 64-bit machines");
 

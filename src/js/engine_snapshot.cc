@@ -1,0 +1,98 @@
+/* js/engine_snapshot.cc: runs the prelude and keeps the heap it leaves. */
+#include "js/engine_internal.h"
+
+static v8::MaybeLocal<v8::Object> host_object(js_isolate *js, v8::Local<v8::Context> context)
+{
+    /* Without a prototype: nothing in it can be reached through Object.prototype. */
+    v8::Local<v8::Object> host = js_as<v8::Object>(js_object_bare(js));
+    for (unsigned i = 0; i < js->op_count; i++) {
+        v8::Local<v8::Function> f;
+        v8::Local<v8::String> name = js_v8_text(js, js->ops[i].name);
+        if (!v8::Function::New(context, js_trampoline, v8::Integer::NewFromUnsigned(js->v8, i), 0,
+                               v8::ConstructorBehavior::kThrow)
+                 .ToLocal(&f))
+            return {};
+        f->SetName(name);
+        if (host->Set(context, name, f).IsNothing())
+            return {};
+    }
+    return host;
+}
+
+static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, struct cd_str prelude,
+                       const char *name)
+{
+    js_value function, exports;
+    cd_buf wrapped = {};
+    cd_buf_addf(&wrapped, "(");
+    cd_buf_add_str(&wrapped, prelude);
+    cd_buf_addf(&wrapped, "\n)");
+    int rc = js_run(js, cd_buf_str(&wrapped), name, &function);
+    cd_buf_deinit(&wrapped);
+    if (rc != 0)
+        return rc;
+    v8::Local<v8::Object> host;
+    if (!host_object(js, context).ToLocal(&host))
+        return JS_THREW;
+    js_value argv[] = {js_of(host)};
+    rc = js_call(js, function, js_undefined(js), argv, 1, &exports);
+    if (rc != 0)
+        return rc;
+    js->v8->PerformMicrotaskCheckpoint();
+    context->SetEmbedderData(JS_CONTEXT_PRELUDE, js_local(exports));
+    return 0;
+}
+
+static int context_make(js_isolate *js, v8::SnapshotCreator *creator, struct cd_str prelude, const char *name,
+                        cd_buf *why)
+{
+    v8::HandleScope scope(js->v8);
+    v8::Local<v8::Context> context = v8::Context::New(js->v8);
+    v8::Context::Scope enter(context);
+    js_try t;
+    js_try_begin(js, &t);
+    int rc = prelude_run(js, context, prelude, name);
+    if (rc != 0) {
+        js_problem p = {};
+        js_try_problem(&t, &p);
+        cd_buf_addf(why, "%s:%d:%d: %s: %s", cd_buf_cstr(&p.script), p.line, p.column, cd_buf_cstr(&p.name),
+                    cd_buf_cstr(&p.message));
+        js_problem_deinit(&p);
+        rc = CD_EINVAL;
+    }
+    js_try_end(&t);
+    /* Even after a failure: a creator that was given no context cannot be destroyed. */
+    creator->SetDefaultContext(context);
+    return rc;
+}
+
+int js_snapshot_build(struct cd_str prelude, const char *name, const js_op *ops, unsigned op_count,
+                      cd_buf *out, cd_buf *why)
+{
+    js_isolate *js = js_isolate_alloc(ops, op_count, UINT64_C(1) << 30);
+    int rc;
+    {
+        v8::Isolate::CreateParams params;
+        params.array_buffer_allocator_shared = js->buffers;
+        params.external_references = js_external_references;
+        v8::SnapshotCreator creator(js->v8, params);
+        js->v8->SetMicrotasksPolicy(v8::MicrotasksPolicy::kExplicit);
+        rc = context_make(js, &creator, prelude, name, why);
+        v8::StartupData blob = creator.CreateBlob(v8::SnapshotCreator::FunctionCodeHandling::kKeep);
+        if (rc == 0) {
+            js_blob_header h = {};
+            memcpy(h.magic, "CELLDJS1", sizeof h.magic);
+            h.ops = js_ops_hash(ops, op_count);
+            h.size = static_cast<uint64_t>(blob.raw_size);
+            CD_ASSERT(strlen(v8::V8::GetVersion()) < sizeof h.version);
+            memcpy(h.version, v8::V8::GetVersion(), strlen(v8::V8::GetVersion()));
+            cd_buf_add(out, &h, sizeof h);
+            cd_buf_add(out, blob.data, static_cast<size_t>(blob.raw_size));
+        }
+        delete[] blob.data;
+    }
+    js->dom_exception.Reset();
+    js->v8->Dispose();
+    js_isolate_discard(js);
+    return rc;
+}

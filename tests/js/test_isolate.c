@@ -1,0 +1,491 @@
+#include <pthread.h>
+#include <sched.h>
+
+#include "fixture.h"
+
+extern const char test_snapshot_begin[], test_snapshot_end[];
+
+static void test_the_prelude_ran_before_the_snapshot(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    js_value v, sum;
+    assert_int_equal(js_get_text(f.js, js_prelude(f.js), "sum", &sum), 0);
+    js_value argv[] = {js_int(f.js, 20), js_int(f.js, 22)};
+    assert_int_equal(js_call(f.js, sum, js_undefined(f.js), argv, 2, &v), 0);
+    TEXT_IS(&f, v, "42");
+    assert_int_equal(js_set_text(f.js, js_global(f.js), "p", js_prelude(f.js)), 0);
+    RUN_IS(&f, "p.ages.get('alan') + ' ' + p.ticks() + ' ' + p.Stub.name", "41 1 Stub");
+    fixture_close(&f);
+}
+
+static void test_a_foreign_snapshot_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    fixture_platform();
+    static const struct js_op other[] = {{"log", NULL}, {"sub", NULL}};
+    struct js_isolate *js;
+    struct cd_buf why = {0};
+    struct js_isolate_config c = {.snapshot = CD_STR("short")};
+    assert_int_equal(js_isolate_new(&js, &c, &why), CD_EINVAL);
+    assert_str_is(cd_buf_str(&why), "the startup snapshot is none: 5 bytes");
+    cd_buf_clear(&why);
+    c.snapshot = cd_str_of(test_snapshot_begin, (size_t)(test_snapshot_end - test_snapshot_begin));
+    c.ops = other;
+    c.op_count = CD_COUNT(other);
+    assert_int_equal(js_isolate_new(&js, &c, &why), CD_EINVAL);
+    assert_str_is(cd_buf_str(&why), "the startup snapshot was made for other host functions");
+    cd_buf_clear(&why);
+    char header[128];
+    memcpy(header, test_snapshot_begin, sizeof header);
+    memcpy(header + 24, "9.9", 4);
+    c.snapshot = cd_str_of(header, sizeof header);
+    assert_int_equal(js_isolate_new(&js, &c, &why), CD_EINVAL);
+    assert_true(
+        cd_str_starts(cd_buf_str(&why), CD_STR("the startup snapshot was made by V8 9.9, this is 13.6.")));
+    cd_buf_deinit(&why);
+}
+
+static void test_isolates_come_and_go(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        struct fixture f;
+        fixture_open(&f);
+        RUN_IS(&f, "class A { b = [1, 2, 3].map(x => x * 2) } new A().b", "2,4,6");
+        fixture_close(&f);
+    }
+}
+
+static void test_two_isolates_of_a_thread_take_turns(void **state)
+{
+    (void)state;
+    struct fixture a, b;
+    fixture_open(&a);
+    fixture_run(&a, "globalThis.who = 'a'");
+    fixture_open(&b); /* Nested: a's turn goes on after it. */
+    assert_true(js_in_turn(a.js) && js_in_turn(b.js));
+    fixture_run(&b, "globalThis.who = 'b'");
+    fixture_leave(&b);
+    assert_false(js_in_turn(b.js));
+    RUN_IS(&a, "who", "a");
+    fixture_leave(&a);
+    fixture_enter(&b);
+    RUN_IS(&b, "who", "b");
+    fixture_leave(&b);
+    fixture_enter(&a);
+    RUN_IS(&a, "who", "a");
+    fixture_close(&a);
+    fixture_enter(&b);
+    fixture_close(&b);
+}
+
+static void *work_alone(void *arg)
+{
+    struct fixture f;
+    fixture_open(&f);
+    js_value v = fixture_run(&f, "let h = 0; for (let i = 0; i < 20000; i++) { const o = { i, s: 'x' + i };"
+                                 " h = (h * 31 + o.s.length + o.i) | 0 } h");
+    CHECK_INT(js_to_utf8(f.js, v, arg), 0);
+    js_gc(f.js);
+    fixture_close(&f);
+    return NULL;
+}
+
+static void test_two_threads_have_an_isolate_each(void **state)
+{
+    (void)state;
+    fixture_platform();
+    pthread_t thread[2];
+    struct cd_buf out[2] = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, work_alone, &out[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    assert_true(out[0].len > 0);
+    assert_true(cd_str_eq(cd_buf_str(&out[0]), cd_buf_str(&out[1])));
+    cd_buf_deinit(&out[0]);
+    cd_buf_deinit(&out[1]);
+}
+
+/* Terminates the isolate once the script has said that it runs. */
+struct killer {
+    struct js_isolate *js;
+    bool running;
+};
+
+static int say_running(struct js_args *a)
+{
+    struct killer *k = a->user;
+    __atomic_store_n(&k->running, true, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void *kill_when_running(void *arg)
+{
+    struct killer *k = arg;
+    while (!__atomic_load_n(&k->running, __ATOMIC_ACQUIRE))
+        sched_yield();
+    js_terminate(k->js);
+    return NULL;
+}
+
+static void killed(const char *source, bool in_microtasks)
+{
+    struct fixture f;
+    pthread_t thread;
+    js_value fn, v;
+    fixture_open(&f);
+    struct killer k = {.js = f.js};
+    CHECK_INT(js_function_new(f.js, say_running, &k, &fn), 0);
+    CHECK_INT(js_set_text(f.js, js_global(f.js), "running", fn), 0);
+    CHECK_INT(pthread_create(&thread, NULL, kill_when_running, &k), 0);
+    if (in_microtasks) {
+        fixture_run(&f, source);
+        CHECK_INT(js_microtasks(f.js), JS_THREW);
+    } else {
+        CHECK_INT(js_run(f.js, cd_str(source), "loop.js", &v), JS_THREW);
+        CHECK(js_try_terminated(&f.caught));
+        CHECK(js_try_exception(&f.caught) == NULL);
+        struct js_problem p = {0};
+        js_try_problem(&f.caught, &p);
+        CHECK(p.terminated);
+        js_problem_deinit(&p);
+    }
+    pthread_join(thread, NULL);
+    fixture_leave(&f);
+    js_resume(f.js);
+    fixture_enter(&f);
+    CHECK(!js_terminating(f.js));
+    RUN_IS(&f, "'alive'", "alive");
+    CHECK_INT(js_microtasks(f.js), 0);
+    fixture_close(&f);
+}
+
+static void test_an_endless_loop_is_ended_from_another_thread(void **state)
+{
+    (void)state;
+    killed("running(); for (;;) ;", false);
+    killed("running(); try { for (;;) ; } catch { } finally { for (;;) ; }", false);
+    killed("running(); /(a*)*b/.test('a'.repeat(40))", false);
+}
+
+static void test_an_endless_promise_chain_is_ended_from_another_thread(void **state)
+{
+    (void)state;
+    killed("const f = () => { running(); Promise.resolve().then(f) }; f()", true);
+    killed("(async () => { for (;;) { running(); await null } })()", true);
+}
+
+static void test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed(void **state)
+{
+    (void)state;
+    struct fixture f;
+    js_value v;
+    fixture_open(&f);
+    js_terminate(f.js);
+    assert_int_equal(js_run(f.js, CD_STR("for (;;) ;"), "a.js", &v), JS_THREW);
+    assert_true(js_try_terminated(&f.caught));
+    js_try_clear(&f.caught);
+    js_resume(f.js);
+    js_terminate(f.js);
+    js_resume(f.js);
+    RUN_IS(&f, "let n = 0; while (n < 1000) n++; n", "1000");
+    fixture_close(&f);
+}
+
+static void test_a_full_heap_runs_on_in_its_reserve_and_recovers(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_heap heap;
+    fixture_open_with(&f, &(struct js_isolate_config){.heap_limit = 32 << 20});
+    js_heap_stats(f.js, &heap);
+    assert_int_equal(heap.state, JS_HEAP_OK);
+    uint64_t limit = heap.limit;
+    /* More than the limit, less than the reserve: it goes well, and its owner hears of it. */
+    RUN_IS(&f, "globalThis.a = []; for (let i = 0; i < 40000; i++) a.push(new Array(120).fill(i)); a.length",
+           "40000");
+    js_heap_stats(f.js, &heap);
+    assert_int_equal(heap.state, JS_HEAP_OVER);
+    assert_str_is(cd_buf_str(&f.events), "over\n");
+    assert_true(heap.limit > limit);
+    assert_false(js_heap_recover(f.js));
+    fixture_run(&f, "a = null");
+    js_gc(f.js);
+    assert_true(js_heap_recover(f.js));
+    js_heap_stats(f.js, &heap);
+    assert_int_equal(heap.state, JS_HEAP_OK);
+    assert_true(heap.limit <= limit + (4 << 20));
+    RUN_IS(&f, "1 + 1", "2");
+    fixture_close(&f);
+}
+
+static void test_an_exhausted_heap_ends_the_turn_not_the_process(void **state)
+{
+    (void)state;
+    static const char *const bombs[] = {
+        "(() => { const a = []; for (;;) a.push({ x: [1, 2, 3], y: 'z' + a.length }) })()",
+        "(() => { const m = new Map(); for (let i = 0; ; i++) m.set(i, 'x' + i) })()",
+        "(keep => { (function f(n) { keep.push(new Array(1000).fill(n)); try { f(n + 1) } catch { } f(n + 1) "
+        "})(0) })([])",
+    };
+    for (size_t i = 0; i < CD_COUNT(bombs); i++) {
+        struct fixture f;
+        js_value v;
+        fixture_open_with(&f, &(struct js_isolate_config){.heap_limit = 24 << 20});
+        assert_int_equal(js_run(f.js, cd_str(bombs[i]), "bomb.js", &v), JS_THREW);
+        assert_true(js_try_terminated(&f.caught));
+        assert_str_is(cd_buf_str(&f.events), "over\nexhausted\n");
+        fixture_leave(&f);
+        js_resume(f.js);
+        fixture_enter(&f);
+        js_gc(f.js);
+        /* It may even be used again once the garbage is gone. */
+        RUN_IS(&f, "'alive'", "alive");
+        assert_true(js_heap_recover(f.js));
+        fixture_close(&f);
+    }
+}
+
+static void test_unhandled_rejections_are_reported(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    fixture_run(&f, "Promise.reject('a'); const p = Promise.reject('b'); Promise.reject('c').catch(() => 1)");
+    assert_str_is(cd_buf_str(&f.events), "unhandled a\nunhandled b\nunhandled c\nhandled \n");
+    fixture_run(&f, "p.catch(() => 1)");
+    assert_true(cd_str_ends(cd_buf_str(&f.events), CD_STR("handled \nhandled \n")));
+    assert_int_equal(js_microtasks(f.js), 0);
+    fixture_close(&f);
+}
+
+static void test_eval_can_be_forbidden(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    RUN_IS(&f, "eval('1 + 1') + new Function('return 3')()", "5");
+    js_allow_eval(f.js, false);
+    RUN_THROWS(&f, "eval('1 + 1')", "EvalError: Code generation from strings disallowed for this context");
+    RUN_THROWS(&f, "new Function('return 3')",
+               "EvalError: Code generation from strings disallowed for this context");
+    RUN_THROWS(&f, "(() => 1).constructor('return 3')",
+               "EvalError: Code generation from strings disallowed for this context");
+    RUN_IS(
+        &f,
+        "new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])) instanceof WebAssembly.Module",
+        "true");
+    js_allow_eval(f.js, true);
+    RUN_IS(&f, "eval('1 + 1')", "2");
+    fixture_close(&f);
+}
+
+static void test_atomics_wait_cannot_stop_the_thread(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    RUN_THROWS(&f, "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
+               "TypeError: Atomics.wait cannot be called in this context");
+    fixture_close(&f);
+}
+
+static int read_continuation(struct js_args *a)
+{
+    js_return(a, js_continuation(a->js));
+    return 0;
+}
+
+static void test_the_continuation_value_follows_async_code(void **state)
+{
+    (void)state;
+    struct fixture f;
+    js_value fn;
+    fixture_open(&f);
+    assert_true(js_is_undefined(js_continuation(f.js)));
+    assert_int_equal(js_function_new(f.js, read_continuation, NULL, &fn), 0);
+    assert_int_equal(js_set_text(f.js, js_global(f.js), "read", fn), 0);
+    js_continuation_set(f.js, js_text(f.js, "one"));
+    fixture_run(
+        &f,
+        "var seen = []; (async () => { await null; seen.push(read()); await null; seen.push(read()) })()");
+    js_continuation_set(f.js, js_text(f.js, "two"));
+    fixture_run(&f, "Promise.resolve().then(() => seen.push(read()))");
+    js_continuation_set(f.js, js_undefined(f.js));
+    assert_int_equal(js_microtasks(f.js), 0);
+    RUN_IS(&f, "seen", "one,two,one");
+    assert_true(js_is_undefined(js_continuation(f.js)));
+    fixture_close(&f);
+}
+
+static void test_references_keep_values_alive(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_ref r = {0};
+    fixture_open(&f);
+    assert_false(js_ref_is_set(&r));
+    assert_null(js_ref_get(f.js, &r));
+    struct js_scope scope;
+    js_scope_open(f.js, &scope);
+    js_ref_set(f.js, &r, fixture_run(&f, "({ toString: () => 'kept' })"));
+    js_scope_close(&scope);
+    js_gc(f.js);
+    TEXT_IS(&f, js_ref_get(f.js, &r), "kept");
+    js_ref_set(f.js, &r, js_int(f.js, 4));
+    TEXT_IS(&f, js_ref_get(f.js, &r), "4");
+    js_ref_clear(&r);
+    assert_false(js_ref_is_set(&r));
+    fixture_close(&f);
+}
+
+static void test_a_value_escapes_its_scope(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_scope scope;
+    fixture_open(&f);
+    js_scope_open(f.js, &scope);
+    for (int i = 0; i < 1000; i++)
+        (void)js_number(f.js, i + 0.5);
+    js_value v = js_scope_escape(&scope, js_text(f.js, "escaped"));
+    js_scope_close(&scope);
+    for (int i = 0; i < 1000; i++)
+        (void)js_number(f.js, i + 0.5);
+    TEXT_IS(&f, v, "escaped");
+    fixture_close(&f);
+}
+
+struct watched {
+    struct js_weak weak;
+    int *gone;
+};
+
+static void watched_gone(struct js_weak *w)
+{
+    ++*CD_CONTAINER(w, struct watched, weak)->gone;
+}
+
+static void test_weak_references_tell_when_their_value_is_gone(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int gone = 0;
+    struct watched a = {.gone = &gone}, b = {.gone = &gone}, c = {.gone = &gone};
+    fixture_open(&f);
+    struct js_scope scope;
+    js_scope_open(f.js, &scope);
+    js_weak_set(f.js, &a.weak, js_object(f.js), watched_gone);
+    js_weak_set(f.js, &b.weak, fixture_run(&f, "globalThis.b = {}"), watched_gone);
+    js_weak_set(f.js, &c.weak, js_object(f.js), watched_gone);
+    js_weak_clear(&c.weak);
+    assert_non_null(js_weak_get(f.js, &a.weak));
+    js_scope_close(&scope);
+    js_gc(f.js);
+    assert_int_equal(gone, 1);
+    assert_null(js_weak_get(f.js, &a.weak));
+    assert_true(js_same(js_weak_get(f.js, &b.weak), fixture_run(&f, "b")));
+    fixture_close(&f); /* The rest with the isolate; the cleared one never. */
+    assert_int_equal(gone, 2);
+}
+
+static void test_finalizers_run_as_tasks_of_the_loop(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    struct js_scope scope;
+    js_scope_open(f.js, &scope);
+    fixture_run(&f, "var gone = []; var r = new FinalizationRegistry(x => gone.push(x)); var w;"
+                    "(() => { const o = {}; r.register(o, 'o'); w = new WeakRef(o) })()");
+    js_scope_close(&scope);
+    assert_int_equal(js_microtasks(f.js), 0);
+    fixture_leave(&f);
+    fixture_enter(&f); /* A WeakRef keeps its target until the turn is over. */
+    js_gc(f.js);
+    RUN_IS(&f, "gone.length", "0");
+    assert_true(f.task_ns <= fixture_now_ns);
+    assert_true(js_next_task_ns(f.js) <= fixture_now_ns);
+    assert_true(js_pump(f.js));
+    assert_int_equal(js_microtasks(f.js), 0);
+    RUN_IS(&f, "gone + ' ' + w.deref()", "o undefined");
+    fixture_close(&f);
+}
+
+static void test_delayed_tasks_wait_for_their_time(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    /* Atomics.waitAsync with a timeout is V8's only delayed task that a script can make. */
+    fixture_run(&f, "var got; Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)"
+                    ".value.then(v => got = v)");
+    uint64_t due = js_next_task_ns(f.js);
+    assert_true(due > fixture_now_ns);
+    js_pump(f.js);
+    assert_int_equal(js_microtasks(f.js), 0);
+    RUN_IS(&f, "got", "undefined");
+    fixture_now_ns += 60 * 1000000u;
+    for (int i = 0; i < 5; i++) {
+        js_pump(f.js);
+        assert_int_equal(js_microtasks(f.js), 0);
+    }
+    RUN_IS(&f, "got", "timed-out");
+    fixture_close(&f);
+}
+
+static void test_memory_outside_is_counted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_heap before, after;
+    fixture_open(&f);
+    js_heap_stats(f.js, &before);
+    js_external_memory(f.js, 1 << 20);
+    js_heap_stats(f.js, &after);
+    assert_int_equal(after.external - before.external, 1 << 20);
+    js_external_memory(f.js, -(1 << 20));
+    assert_true(after.used > 0 && after.committed >= after.used);
+    assert_true(after.limit >= JS_HEAP_LIMIT);
+    fixture_close(&f);
+}
+
+static void test_math_random_differs_between_isolates(void **state)
+{
+    (void)state;
+    struct fixture a, b;
+    fixture_open(&a);
+    fixture_open(&b);
+    double x = js_as_number(fixture_run(&b, "Math.random()"));
+    fixture_leave(&b);
+    double y = js_as_number(fixture_run(&a, "Math.random()"));
+    assert_true(x != y);
+    fixture_close(&a);
+    fixture_enter(&b);
+    fixture_close(&b);
+}
+
+CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
+         cmocka_unit_test(test_a_foreign_snapshot_is_refused_with_the_reason),
+         cmocka_unit_test(test_isolates_come_and_go),
+         cmocka_unit_test(test_two_isolates_of_a_thread_take_turns),
+         cmocka_unit_test(test_two_threads_have_an_isolate_each),
+         cmocka_unit_test(test_an_endless_loop_is_ended_from_another_thread),
+         cmocka_unit_test(test_an_endless_promise_chain_is_ended_from_another_thread),
+         cmocka_unit_test(test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed),
+         cmocka_unit_test(test_a_full_heap_runs_on_in_its_reserve_and_recovers),
+         cmocka_unit_test(test_an_exhausted_heap_ends_the_turn_not_the_process),
+         cmocka_unit_test(test_unhandled_rejections_are_reported),
+         cmocka_unit_test(test_eval_can_be_forbidden),
+         cmocka_unit_test(test_atomics_wait_cannot_stop_the_thread),
+         cmocka_unit_test(test_the_continuation_value_follows_async_code),
+         cmocka_unit_test(test_references_keep_values_alive),
+         cmocka_unit_test(test_a_value_escapes_its_scope),
+         cmocka_unit_test(test_weak_references_tell_when_their_value_is_gone),
+         cmocka_unit_test(test_finalizers_run_as_tasks_of_the_loop),
+         cmocka_unit_test(test_delayed_tasks_wait_for_their_time),
+         cmocka_unit_test(test_memory_outside_is_counted),
+         cmocka_unit_test(test_math_random_differs_between_isolates))
