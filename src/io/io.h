@@ -368,6 +368,8 @@ struct io_http_ask {
  * copied. On an error nothing is to be closed. */
 void io_http_start(struct io_http *h, struct io *io, const struct io_http_ask *ask, struct io_op *op,
                    io_done_fn *done);
+/* One write at a time. CD_EINVAL when the bytes do not come out at the announced length, the request going on
+ * as it was; IO_RESET when the answer is complete without them. A cancelled write breaks the request. */
 void io_http_write(struct io_http *h, struct cd_str chunk, bool last, struct io_op *op, io_done_fn *done);
 void io_http_read(struct io_http *h, struct io_read *r,
                   io_done_fn *done); /* IO_EOF at the end of the answer. */
