@@ -216,14 +216,14 @@ void sim_disk_flip(struct sim_node *n, const char *prefix, uint32_t ppm);
 CD_MUST_USE bool sim_disk_rot(struct sim_node *n, const char *path, uint64_t at, unsigned bit);
 /* The truth, for checkers: what a power loss now could not take away. IO_NOENT when no durable name leads
  * there. */
-CD_MUST_USE int sim_disk_durable(const struct sim_node *n, const char *path, struct cd_buf *out);
+CD_MUST_USE int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out);
 /* A copy of what the disk shows now; sim_disk_restore puts it back (node dead). For restarts with an old
  * disk. */
 struct sim_image;
-struct sim_image *sim_disk_copy(const struct sim_node *n);
+struct sim_image *sim_disk_copy(struct sim_node *n);
 void sim_disk_restore(struct sim_node *n, const struct sim_image *image);
 void sim_image_free(struct sim_image *image);
-uint64_t sim_disk_used(const struct sim_node *n);
+uint64_t sim_disk_used(struct sim_node *n);
 /* Ready-made content, durable at once; parent directories are made. For fixtures. */
 void sim_disk_put(struct sim_node *n, const char *path, struct cd_str bytes);
 

@@ -40,4 +40,9 @@ void sim_net_free(struct sim *sim);
 void sim_net_freeze(struct sim_node *n, enum sim_crash how); /* What its peers see. */
 size_t sim_net_left(struct sim_loop *loop, struct cd_buf *report);
 
+/* disk.c, file.c */
+void sim_disk_crash(struct sim_node *n, enum sim_crash how); /* What is left on its disk. */
+void sim_disk_wipe(struct sim_node *n);
+size_t sim_files_left(struct sim_loop *loop, struct cd_buf *report);
+
 #endif

@@ -133,6 +133,7 @@ void sim_nodes_free(struct sim *sim)
         struct sim_node *n = CD_CONTAINER(k, struct sim_node, link);
         CD_ASSERT(n->loop == NULL);
         sim_parts_wipe(n);
+        sim_console_free(n);
         cd_free(n->name);
         cd_free(n);
     }

@@ -5,16 +5,17 @@
 void sim_parts_crash(struct sim_node *n, enum sim_crash how)
 {
     sim_net_freeze(n, how);
+    sim_disk_crash(n, how);
 }
 
 void sim_parts_wipe(struct sim_node *n)
 {
-    (void)n;
+    sim_disk_wipe(n);
 }
 
 size_t sim_parts_left(struct sim_loop *loop, struct cd_buf *report)
 {
-    return sim_net_left(loop, report);
+    return sim_net_left(loop, report) + sim_files_left(loop, report);
 }
 
 void sim_parts_free(struct sim *sim)

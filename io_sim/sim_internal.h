@@ -165,6 +165,13 @@ struct sim_trigger { /* Of sim_at_call. */
     bool *hit;
 };
 
+struct sim_console { /* Of console.c. */
+    struct cd_buf text;
+    uint64_t fail_after;
+    int fail; /* 0: writes succeed. */
+    bool tty;
+};
+
 struct sim_fs; /* disk.c: what is on a disk. */
 struct sim_net; /* net.c */
 
@@ -185,6 +192,7 @@ struct sim_node {
     uint64_t true_ref_ns, local_ref_ns, paused_until_ns;
     int64_t wall_offset_ns;
     int32_t drift_ppm;
+    struct sim_console console[2]; /* Output, error; kept over lives. */
     struct sim_fs *fs; /* owned; made on first use */
     struct sim_disk disk;
     bool disk_full;
@@ -287,5 +295,7 @@ static inline bool sim_strikes(uint64_t draw, uint32_t ppm)
 {
     return ppm != 0 && draw % 1000000u < ppm;
 }
+
+void sim_console_free(struct sim_node *n); /* console.c */
 
 #endif

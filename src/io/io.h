@@ -391,6 +391,17 @@ void io_child_start(struct io_child *c, struct io *io, const char *const argv[],
                     const char *cwd, io_done_fn *exited);
 void io_child_kill(struct io_child *c, int signal); /* No effect once it has ended. */
 
+/* ---- Console ---------------------------------------------------------------------------------- */
+/* Standard output and error of a command. Synchronous: a command has nothing to do meanwhile. A node that
+ * serves writes events instead. */
+
+enum io_console { IO_STDOUT = 1, IO_STDERR = 2 };
+
+/* Writes all bytes or fails; part of them may be out then. IO_EOF: the reader has gone and wants no more.
+ * IO_NOSPACE, IO_FAULT; CD_ECLOSED: we were started without that descriptor. */
+CD_MUST_USE int io_console_write(struct io *io, enum io_console to, struct cd_str bytes);
+bool io_console_is_tty(struct io *io, enum io_console which);
+
 /* ---- Mailbox between loops of a node
  * ------------------------------------------------------------------------------ */
 /* FIFO per pair of loops, no order across pairs, never lost while the node lives. */
