@@ -6,6 +6,8 @@
 #include "io_sim/kernel.h"
 
 #define PPM 1000000
+#define TURN_NS                                                                                              \
+    1000u /* A turn takes time: who sleeps for 0 again and again would stop the clock otherwise. */
 __extension__ typedef __int128 wide;
 
 static uint64_t local_of(const struct sim_node *n, uint64_t true_ns)
@@ -105,7 +107,8 @@ void io_timer_start(struct io_timer *t, struct io *io, uint64_t after_ns, io_don
         after_ns = furthest; /* Two centuries are for ever. */
     t->at_ns = e->num = now + after_ns;
     e->fire = timer_fire;
-    sim_schedule(n->sim, e, true_delay(n, e->num));
+    uint64_t delay = true_delay(n, e->num);
+    sim_schedule(n->sim, e, delay < TURN_NS ? TURN_NS : delay);
 }
 
 void io_random(struct io *io, enum io_rand use, void *out, size_t len)

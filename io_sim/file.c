@@ -29,7 +29,7 @@ static int open_inode(struct sim_fs *fs, const char *path, unsigned flags, struc
     if (rc != 0)
         return rc;
     if (name.len == 0)
-        return IO_DENIED;
+        return IO_FAULT;
     i = cd_map_get(&dir->names, name);
     if (i == NULL && (flags & IO_FILE_CREATE) == 0)
         return IO_NOENT;
@@ -40,7 +40,7 @@ static int open_inode(struct sim_fs *fs, const char *path, unsigned flags, struc
         return IO_EXISTS;
     }
     if (i->dir)
-        return IO_DENIED;
+        return IO_FAULT; /* As EISDIR is told. */
     if ((flags & IO_FILE_LOCK) != 0 && i->locked)
         return IO_BUSY;
     if ((flags & IO_FILE_TRUNCATE) != 0 && i->now.size > 0)

@@ -252,8 +252,8 @@ void sim_http_reset(struct sim_http *x);
 void *sim_http_user(struct sim_http *x); /* A pointer for the peer, NULL at first. */
 void sim_http_set_user(struct sim_http *x, void *user);
 
-/* A program: runs in a fiber of its own loop; argv and env are good until it returns; returns the exit code.
- * in and out are closed for it. Killed: every await of it fails. */
+/* A program, in /bin: runs in a fiber of its own loop; argv and env are good until it returns; returns the
+ * exit code. in and out are closed for it. Killed: every await of it fails. */
 struct sim_child {
     struct io *io;
     int argc;
@@ -263,6 +263,14 @@ struct sim_child {
     void *arg;
 };
 void sim_child_program(struct sim *sim, const char *name, int (*run)(struct sim_child *c), void *arg);
+/* What goes wrong with its processes, each by a draw per process. */
+struct sim_child_fault {
+    uint32_t crash_ppm; /* Ends at once with code 139. */
+    uint32_t hang_ppm; /* Does nothing until it is killed. */
+    uint32_t garbage_ppm; /* Writes random bytes before it begins. */
+    uint32_t slow_ppm; /* Begins a second late. */
+};
+void sim_child_fault(struct sim *sim, const char *name, const struct sim_child_fault *fault);
 
 /* ---- Looking on ------------------------------------------------------------------------------ */
 

@@ -4,13 +4,6 @@
  * as events of the loop like any others. */
 #include "io_sim/kernel.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
-#define ASAN_UNPOISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
-#endif
-
 /* ---- Operations ------------------------------------------------------------------------------ */
 
 static void op_fire(struct sim *sim, struct sim_event *e)
@@ -21,12 +14,13 @@ static void op_fire(struct sim *sim, struct sim_event *e)
 void sim_op_done(struct sim *sim, struct sim_event *e, int status)
 {
     struct io_op *op = e->op;
+    void *lent = e->lent;
     e->actor->loop->ops--;
     sim->record.status = status;
     if (e->ended != NULL)
         e->ended(sim, e);
     sim_event_free(sim, e);
-    op->impl = NULL;
+    op->impl = lent;
     io_complete(op, status);
 }
 
@@ -167,9 +161,6 @@ void sim_loop_free(struct sim_loop *loop)
         CD_ASSERT(loop->inbox[i].first == NULL);
     sim_actor_deinit(loop->sim, &loop->actor);
     io_deinit(&loop->io);
-    if (loop->lent != NULL)
-        ASAN_UNPOISON_MEMORY_REGION(loop->lent, SIM_LENT_BYTES);
-    cd_free(loop->lent);
     cd_free(loop->inbox);
     cd_free(loop);
 }
@@ -198,6 +189,8 @@ void sim_loop_freeze(struct sim_loop *loop)
         struct sim_event *e = op->impl;
         if (e == NULL)
             io_cancel(op); /* A wait for a signal. */
+        else if (e->closing && e->drop != NULL)
+            e->drop(sim, e);
         else if (!e->closing && e->kind != SIM_DEFER)
             op_kill(sim, e, IO_CANCELED);
     }
@@ -217,6 +210,12 @@ unsigned io_loop_index(struct io *io)
 unsigned io_loop_count(struct io *io)
 {
     return sim_loop_of(io)->node->loops;
+}
+
+/* store.c sets bucket when the node is given one. */
+struct io_bucket *io_bucket(struct io *io)
+{
+    return sim_loop_of(io)->bucket;
 }
 
 /* ---- Mailbox --------------------------------------------------------------------------------- */
@@ -256,22 +255,39 @@ void io_post(struct io *from, unsigned to_loop, struct io_msg *m)
 
 /* ---- Lent buffers ---------------------------------------------------------------------------- */
 
-char *sim_lend(struct sim_loop *loop, size_t len)
+/* Every read gets bytes of its own, and they are freed as soon as the promise ends: a sanitizer sees who
+ * looks later. */
+void sim_read_give(struct sim_loop *loop, struct io_read *r, char **slot, const char *bytes, size_t len)
 {
-    CD_ASSERT(loop->lent_used == 0 && len <= SIM_LENT_BYTES); /* One op completes per event. */
-    if (loop->lent == NULL)
-        loop->lent = cd_alloc(SIM_LENT_BYTES);
-    ASAN_UNPOISON_MEMORY_REGION(loop->lent, len);
-    loop->lent_used = len;
-    return loop->lent;
+    r->len = len;
+    if (r->buf != NULL) {
+        memcpy(r->buf, bytes, len);
+        return;
+    }
+    CD_ASSERT(*slot == NULL && loop->lent == NULL); /* One op completes per event. */
+    r->buf = *slot = cd_alloc(len);
+    memcpy(r->buf, bytes, len);
+    /* A fiber looks at them when it gets around to it: they stay until the next read or the close. */
+    if (r->op.done != NULL)
+        loop->lent = slot;
+}
+
+void sim_read_begin(struct io_read *r, char **slot)
+{
+    if (r->lent && r->buf == r->op.impl)
+        r->buf = NULL; /* What the last read lent. */
+    r->lent = r->buf == NULL;
+    r->len = 0;
+    CD_ASSERT(r->lent || r->cap > 0);
+    cd_free(*slot);
+    *slot = NULL;
 }
 
 void sim_lent_end(struct sim_loop *loop)
 {
-    if (loop->lent_used == 0)
+    if (loop->lent == NULL)
         return;
-    memset(loop->lent, 0xdd,
-           loop->lent_used); /* Whoever still looks there sees it without a sanitizer too. */
-    ASAN_POISON_MEMORY_REGION(loop->lent, SIM_LENT_BYTES);
-    loop->lent_used = 0;
+    cd_free(*loop->lent);
+    *loop->lent = NULL;
+    loop->lent = NULL;
 }

@@ -28,7 +28,7 @@ static bool is_any_name(const char *host)
 }
 
 /* Children live in the network of their parent. */
-static struct sim_node *net_node(struct sim_node *n)
+struct sim_node *sim_net_node(struct sim_node *n)
 {
     while (n->parent != NULL)
         n = n->parent;
@@ -40,7 +40,7 @@ struct sim_node *sim_resolve(struct sim_node *from, const char *host, bool *loop
     struct sim *sim = from->sim;
     *loopback = is_loopback_name(host) || is_any_name(host);
     if (*loopback)
-        return net_node(from);
+        return sim_net_node(from);
     struct sim_node *n = sim_node_find(sim, host);
     for (struct cd_link *k = cd_list_first(&sim->nodes); k != NULL && n == NULL;
          k = cd_list_next(&sim->nodes, k)) {
@@ -138,10 +138,24 @@ void sim_net_pair(struct sim_loop *a, struct io_stream *at_a, struct sim_loop *b
     struct sim_node *n = a->node;
     struct sim_conn *c = conn_new(n->sim, sim_draw(n->sim, "pipe", n->id, n->connects++));
     c->pipe = true;
-    end_place(&c->end[0], a->node, a);
-    end_place(&c->end[1], b->node, b);
+    end_place(&c->end[0], sim_net_node(a->node), a);
+    end_place(&c->end[1], sim_net_node(b->node), b);
     end_attach(&c->end[0], a, at_a);
     end_attach(&c->end[1], b, at_b);
+}
+
+void sim_net_half(struct sim_loop *a, struct io_stream *at_a)
+{
+    struct sim_node *n = sim_net_node(a->node);
+    struct sim_conn *c = conn_new(n->sim, 0);
+    c->pipe = true;
+    end_place(&c->end[0], n, a);
+    end_place(&c->end[1], n, NULL);
+    end_attach(&c->end[0], a, at_a);
+    c->end[0].broken = IO_RESET;
+    c->end[1].out.fin_at = 0;
+    c->end[1].out.fin_arrived = true;
+    c->end[1].shut = true;
 }
 
 /* ---- Listening ------------------------------------------------------------------------------- */
@@ -165,8 +179,9 @@ static int listen_scope(struct sim_listener *l, const char *host, struct sim_nod
     bool loopback;
     if (is_any_name(host))
         return 0;
-    if (sim_resolve(n, host, &loopback) != n)
-        return IO_DENIED; /* Not an address of this machine. */
+    const struct sim_node *of = sim_resolve(n, host, &loopback);
+    if (of != n)
+        return of == NULL ? CD_EINVAL : IO_UNREACHABLE; /* No address, or not one of this machine. */
     l->loopback_only = loopback;
     l->outside_only = !loopback;
     return 0;
@@ -175,7 +190,7 @@ static int listen_scope(struct sim_listener *l, const char *host, struct sim_nod
 int io_listen(struct io_listener *handle, struct io *io, const struct io_addr *at, unsigned flags)
 {
     struct sim_loop *loop = sim_loop_of(io);
-    struct sim_node *n = net_node(loop->node);
+    struct sim_node *n = sim_net_node(loop->node);
     struct sim_net *net = sim_net(loop->sim);
     int rc = sim_call(loop, SIM_NET_LISTEN);
     if (rc != 0)
@@ -229,7 +244,7 @@ static void listener_shut(struct sim_listener *l, bool silent)
         return;
     l->dead = true;
     struct sim *sim = l->loop->sim;
-    struct sim_node *n = net_node(l->loop->node);
+    struct sim_node *n = sim_net_node(l->loop->node);
     cd_link_remove(&l->same);
     if (--l->port->count == 0) {
         (void)cd_map_remove_u64(&sim_net(sim)->ports, port_key(n, l->addr.port));
@@ -433,13 +448,13 @@ void io_connect(struct io_stream *s, struct io *io, const struct io_addr *to, st
 {
     struct sim_loop *loop = sim_loop_of(io);
     struct sim *sim = loop->sim;
-    struct sim_node *from = net_node(loop->node);
+    struct sim_node *from = sim_net_node(loop->node);
     CD_ASSERT(s->io == NULL);
     struct sim_event *ev = sim_op_begin(op, io, done, SIM_NET_CONNECT);
     if (ev == NULL)
         return;
-    bool loopback;
-    struct sim_node *n = sim_resolve(from, to->host, &loopback);
+    bool loopback, named = to->host[0] != '\0' && memchr(to->host, '\0', sizeof to->host) != NULL;
+    struct sim_node *n = named ? sim_resolve(from, to->host, &loopback) : NULL;
     if (n == NULL || n->pseudo) {
         sim_op_finish(ev, IO_NOENT, 0);
         return;
@@ -490,6 +505,8 @@ static void stream_close_fire(struct sim *sim, struct sim_event *ev)
     e->close = NULL;
     e->loop = NULL;
     cd_link_remove(&e->link);
+    cd_free(e->lent);
+    e->lent = NULL;
     sim_conn_release(sim, e->conn);
     sim_op_done(sim, ev, IO_OK);
 }
@@ -555,7 +572,7 @@ unsigned sim_reset(struct sim *sim, struct sim_node *a, struct sim_node *b)
     struct sim_net *net = sim_net(sim);
     for (struct cd_link *k = cd_list_first(&net->conns); k != NULL; k = cd_list_next(&net->conns, k)) {
         struct sim_conn *c = CD_CONTAINER(k, struct sim_conn, link);
-        struct sim_node *x = net_node(c->end[0].node), *y = net_node(c->end[1].node);
+        struct sim_node *x = sim_net_node(c->end[0].node), *y = sim_net_node(c->end[1].node);
         if (c->pipe || c->connecting != NULL || !((x == a && y == b) || (x == b && y == a)))
             continue;
         for (unsigned side = 0; side < 2; side++) {

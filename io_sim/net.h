@@ -59,6 +59,7 @@ struct sim_end {
     bool shut; /* The program closed it, or died: what arrives is answered by a reset. */
     bool silent; /* The machine is gone: nothing is answered. */
     uint16_t port;
+    char *lent; /* owned: the bytes of the last read without a buffer */
     char peer[64];
 };
 
@@ -130,6 +131,9 @@ struct sim_event *sim_conn_wire_event(struct sim_end *from, sim_fire_fn *fire); 
 void sim_conn_wire_event_end(struct sim *sim, struct sim_event *e); /* Frees it and lets go. */
 /* Two connected ends in two loops, as a pipe of the system has them. */
 void sim_net_pair(struct sim_loop *a, struct io_stream *at_a, struct sim_loop *b, struct io_stream *at_b);
+/* One whose other side is gone: reads end at once, writes fail. */
+void sim_net_half(struct sim_loop *a, struct io_stream *at_a);
+struct sim_node *sim_net_node(struct sim_node *n); /* Whose network it uses: its own, or its parent's. */
 struct sim_node *sim_resolve(struct sim_node *from, const char *host, bool *loopback);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "io_sim/kernel.h"
+#include "io_sim/peers.h"
 
 struct sim *sim_of(struct io *io)
 {
@@ -112,6 +113,27 @@ struct sim_node *sim_node(struct sim *sim, const struct sim_node_opts *opts)
     return n;
 }
 
+struct sim_node *sim_child_node(struct sim_node *parent, const char *name)
+{
+    struct sim_node *n = node_new(parent->sim, name);
+    n->loops = 1;
+    n->client = true;
+    n->parent = parent;
+    life_start(n);
+    return n;
+}
+
+void sim_node_free(struct sim_node *n)
+{
+    CD_ASSERT(n->loop == NULL);
+    (void)cd_map_remove(&n->sim->node_by_name, cd_str(n->name));
+    cd_link_remove(&n->link);
+    sim_parts_wipe(n);
+    sim_console_free(n);
+    cd_free(n->name);
+    cd_free(n);
+}
+
 void sim_restart(struct sim_node *n, bool wipe)
 {
     CD_ASSERT(n->state == SIM_DEAD && !n->sim->ending);
@@ -129,14 +151,8 @@ void sim_restart_with(struct sim_node *n, bool wipe, const struct sim_program *p
 void sim_nodes_free(struct sim *sim)
 {
     struct cd_link *k;
-    while ((k = cd_list_pop(&sim->nodes)) != NULL) {
-        struct sim_node *n = CD_CONTAINER(k, struct sim_node, link);
-        CD_ASSERT(n->loop == NULL);
-        sim_parts_wipe(n);
-        sim_console_free(n);
-        cd_free(n->name);
-        cd_free(n);
-    }
+    while ((k = cd_list_first(&sim->nodes)) != NULL)
+        sim_node_free(CD_CONTAINER(k, struct sim_node, link));
     cd_map_deinit(&sim->node_by_name);
 }
 
@@ -285,7 +301,7 @@ void sim_loop_settle(struct sim_loop *loop)
         return;
     bool stuck = true;
     for (unsigned i = 0; i < n->loops; i++) {
-        if (!n->loop[i]->frozen || n->loop[i]->actor.scheduled > 0)
+        if (!n->loop[i]->frozen || n->loop[i]->actor.scheduled > 0 || !cd_list_empty(&n->loop[i]->children))
             return;
         stuck = stuck && loop_quiet(n->loop[i]);
     }

@@ -72,9 +72,11 @@ static int move(struct sim_fs *fs, const char *from, const char *to)
     if (i == old)
         return 0;
     if (i->dir && within(i, to_dir))
-        return IO_DENIED;
-    if (old != NULL && (old->dir || i->dir))
-        return IO_EXISTS;
+        return IO_FAULT;
+    if (old != NULL && i->dir != old->dir)
+        return i->dir ? IO_NOENT : IO_FAULT; /* As ENOTDIR and EISDIR are told. */
+    if (old != NULL && old->names.count > 0)
+        return IO_BUSY;
     sim_name_rename(dir, name, to_dir, to_name);
     return 0;
 }
@@ -102,7 +104,7 @@ static int unlink_name(struct sim_fs *fs, const char *path)
     if (i == NULL)
         return IO_NOENT;
     if (i->dir && i->names.count > 0)
-        return IO_EXISTS; /* Not empty. */
+        return IO_BUSY; /* Not empty. */
     sim_name_remove(dir, name);
     return 0;
 }

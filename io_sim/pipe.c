@@ -4,6 +4,7 @@
 #define NONE UINT64_MAX
 #define SLOW_NS IO_MS(50)
 #define SLOW_BYTES 1024u
+#define LENT_BYTES 65536u
 #define COMPACT_BYTES 65536u
 
 struct sim_end *sim_end_other(struct sim_end *e)
@@ -29,6 +30,7 @@ void sim_end_deinit(struct sim_end *e)
 {
     CD_ASSERT(cd_list_empty(&e->writes) && cd_list_empty(&e->written) && e->ops == 0);
     cd_buf_deinit(&e->out.data);
+    cd_free(e->lent);
 }
 
 static uint64_t pipe_draw(struct sim_end *e, const char *purpose, uint64_t ordinal)
@@ -93,18 +95,15 @@ static void read_fire(struct sim *sim, struct sim_event *ev)
     struct sim_pipe *in = &other->out;
     struct io_read *r = CD_CONTAINER(ev->op, struct io_read, op);
     if (in->arrived == in->consumed) {
-        int status = e->broken != 0 ? e->broken : IO_EOF;
+        bool ended = in->fin_arrived && in->arrived >= in->fin_at;
+        int status = ended ? IO_EOF : e->broken; /* What the peer said before it went is heard first. */
         sim_op_done(sim, ev, status);
         return;
     }
-    size_t n = read_size(e, in, r->buf == NULL ? SIM_LENT_BYTES : r->cap);
+    size_t n = read_size(e, in, r->lent ? LENT_BYTES : r->cap);
     in->reads++;
-    if (r->buf == NULL) {
-        r->buf = sim_lend(e->loop, n);
-        r->lent = true;
-    }
-    memcpy(r->buf, in->data.ptr + in->head, n);
-    r->len = n;
+    sim_read_give(e->loop, r, &e->lent, in->data.ptr + in->head, n);
+    ev->lent = r->lent ? r->buf : NULL;
     pipe_consume(in, n);
     sim->record.len = n;
     sim_end_pump(other); /* There is room again. */
@@ -140,10 +139,7 @@ void io_stream_read(struct io_stream *s, struct io_read *r, io_done_fn *done)
 {
     struct sim_end *e = s->impl;
     CD_ASSERT(e->read == NULL); /* One at a time. */
-    if (r->lent && r->buf == e->loop->lent)
-        r->buf = NULL; /* What the last read lent. */
-    r->lent = false;
-    CD_ASSERT(r->buf == NULL || r->cap > 0);
+    sim_read_begin(r, &e->lent);
     struct sim_event *ev = end_op(s, &r->op, done, SIM_NET_READ);
     e->read = r->op.impl;
     if (ev == NULL)

@@ -106,7 +106,8 @@ struct sim_event {
     int status;
     void (*drop)(struct sim *sim, struct sim_event *e); /* See above. */
     void (*ended)(struct sim *sim, struct sim_event *e); /* Just before done, whatever the outcome. */
-    bool closing; /* Neither cancel nor freeze changes its outcome. */
+    void *lent; /* Of a read that was lent its bytes: where they are. */
+    bool closing; /* Neither cancel nor freeze changes its outcome; a freeze calls drop. */
     bool settled; /* Its outcome is decided; cancel comes too late. */
     /* The part's own. */
     struct cd_link link;
@@ -148,8 +149,7 @@ struct sim_loop {
     uint64_t calls; /* Serial of synchronous calls. */
     struct io_bucket *bucket; /* Of store.c; freed by bucket_free when the life ends. */
     void (*bucket_free)(struct sim_loop *loop);
-    char *lent; /* The buffer that reads without one get; poisoned outside of the slice. */
-    size_t lent_used;
+    char **lent; /* What is freed at the end of the event. */
 };
 
 static inline struct sim_loop *sim_loop_of(struct io *io)
@@ -267,9 +267,10 @@ void sim_op_done(struct sim *sim, struct sim_event *e, int status);
 void sim_note(struct sim_loop *loop, enum sim_kind kind, int status, const void *bytes, uint64_t len,
               const char *note);
 
-/* The buffer for reads without one: good until the end of the event. */
-#define SIM_LENT_BYTES 65536u
-char *sim_lend(struct sim_loop *loop, size_t len);
+/* Reads: begin forgets what the last one lent; give copies the bytes to the op's buffer, or lends them (slot
+ * owns). After give, the event's lent is set to r->buf when r->lent. */
+void sim_read_begin(struct io_read *r, char **slot);
+void sim_read_give(struct sim_loop *loop, struct io_read *r, char **slot, const char *bytes, size_t len);
 void sim_sent(struct sim *sim, struct sim_node *from, struct sim_node *to,
               struct cd_str bytes); /* sim_on_send. */
 

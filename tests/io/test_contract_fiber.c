@@ -273,6 +273,8 @@ static void flow_stop(struct contract *c)
     CHECK(timer == IO_CANCELED || timer == IO_FAULT);
     CHECK(read == IO_CANCELED || read == IO_FAULT);
     CHECK(accepted == IO_CANCELED || accepted == IO_FAULT);
+    for (int i = 0; i < 20 && signal_wait.calls == 0; i++) /* No order among them is promised. */
+        (void)io_sleep(c->io, 0);
     CHECK(signal_wait.calls == 1 && (signal_wait.status == IO_CANCELED || signal_wait.status == IO_FAULT));
     /* Later ones have no effect. */
     io_connect(&s_connect, c->io, &at, &op, NULL);

@@ -1,0 +1,175 @@
+/* tests/io/harness_sim.c: the contract on the simulator. Every flow runs on a fresh run of its own, with
+ * nothing late and ties in the order of submission; tests/io_sim has the other policies and the faults. */
+#include "contract.h"
+#include "io_sim/io_sim.h"
+
+struct harness {
+    struct contract c; /* First. */
+    struct sim *sim;
+    struct sim_node *node;
+    void (*flow)(struct contract *c);
+    bool over;
+};
+
+/* ---- Programs of children ---- */
+
+static int program_write(struct sim_child *c, struct cd_str bytes)
+{
+    struct io_write w = {.part = &bytes, .parts = 1};
+    io_stream_write(c->out, &w, NULL);
+    return io_await(&w.op, IO_FOREVER);
+}
+
+static int program_cat(struct sim_child *c)
+{
+    for (;;) {
+        char bytes[4096];
+        struct io_read r = {.buf = bytes, .cap = sizeof bytes};
+        io_stream_read(c->in, &r, NULL);
+        int status = io_await(&r.op, IO_FOREVER);
+        if (status != IO_OK)
+            return status == IO_EOF ? 0 : 1;
+        if (program_write(c, cd_str_of(bytes, r.len)) != IO_OK)
+            return 1;
+    }
+}
+
+static int program_exit(struct sim_child *c)
+{
+    uint64_t code;
+    return c->argc > 1 && cd_str_u64(cd_str(c->argv[1]), &code) == 0 ? (int)code : 99;
+}
+
+static int program_say(struct sim_child *c)
+{
+    struct cd_buf text = {0};
+    cd_buf_addf(&text, "%s\n", c->cwd);
+    for (int i = 0; i < c->argc; i++)
+        cd_buf_addf(&text, "%s\n", c->argv[i]);
+    for (int i = 0; c->env[i] != NULL; i++) {
+        if (strncmp(c->env[i], "PATH=", 5) != 0)
+            cd_buf_addf(&text, "%s\n", c->env[i]);
+    }
+    int status = program_write(c, cd_buf_str(&text));
+    cd_buf_deinit(&text);
+    return status == IO_OK ? 0 : 1;
+}
+
+static int program_hang(struct sim_child *c)
+{
+    if (program_write(c, CD_STR("up\n")) != IO_OK)
+        return 1;
+    while (io_sleep(c->io, IO_SEC(3600)) == IO_OK)
+        continue;
+    return 1;
+}
+
+/* ---- Faults of the disk ---- */
+
+bool contract_disk_full(struct contract *c, bool on)
+{
+    sim_disk_full(CD_CONTAINER(c, struct harness, c)->node, on);
+    return true;
+}
+
+bool contract_disk_sync_fails(struct contract *c, bool on)
+{
+    sim_disk_fail_syncs(CD_CONTAINER(c, struct harness, c)->node, c->dir, on ? 1 : 0);
+    return true;
+}
+
+/* ---- A run ---- */
+
+static void main_flow(void *arg)
+{
+    struct harness *h = arg;
+    h->flow(&h->c);
+    h->over = true;
+}
+
+static bool is_over(void *arg)
+{
+    return ((struct harness *)arg)->over;
+}
+
+static bool is_clean(void *arg)
+{
+    return sim_left(((struct harness *)arg)->node, NULL) == 0;
+}
+
+static void programs_make(struct sim *sim)
+{
+    sim_child_program(sim, "contract-cat", program_cat, NULL);
+    sim_child_program(sim, "contract-exit", program_exit, NULL);
+    sim_child_program(sim, "contract-say", program_say, NULL);
+    sim_child_program(sim, "contract-hang", program_hang, NULL);
+}
+
+static void check_over(struct harness *h)
+{
+    if (sim_run_until(h->sim, is_over, h, IO_SEC(3600)) && sim_run_until(h->sim, is_clean, h, IO_MS(10)))
+        return;
+    struct cd_buf report = {0};
+    (void)sim_left(h->node, &report);
+    (void)fprintf(stderr, "%s, left:\n%s", h->over ? "over" : "not over", cd_buf_cstr(&report));
+    abort();
+}
+
+void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+{
+    struct harness h = {.flow = flow};
+    CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
+    h.sim = sim_new(NULL);
+    h.node = sim_node(h.sim, &(struct sim_node_opts){.name = "node", .loops = loops});
+    programs_make(h.sim);
+    sim_disk_put(h.node, "/contract/d/", CD_STR(""));
+    (void)snprintf(h.c.dir, sizeof h.c.dir, "/contract/d");
+    (void)snprintf(h.c.path, sizeof h.c.path, "PATH=/bin");
+    for (unsigned i = 0; i < loops; i++)
+        h.c.loop[i] = sim_io(h.node, i);
+    h.c.io = h.c.loop[0];
+    (void)io_spawn(h.c.io, "contract", main_flow, &h);
+    check_over(&h);
+    sim_free(h.sim);
+}
+
+void contract_run(void (*flow)(struct contract *c))
+{
+    contract_run_loops(1, flow);
+}
+
+struct errand {
+    struct io_msg msg;
+    void (*work)(struct io *io, void *arg);
+    void *arg;
+    struct io_signal back;
+    bool done;
+};
+
+static void errand_return(struct io *at, struct io_msg *m)
+{
+    (void)at;
+    struct errand *e = CD_CONTAINER(m, struct errand, msg);
+    e->done = true;
+    io_signal_wake(&e->back, IO_OK);
+}
+
+static void errand_run(struct io *at, struct io_msg *m)
+{
+    struct errand *e = CD_CONTAINER(m, struct errand, msg);
+    e->work(at, e->arg);
+    e->msg.handle = errand_return;
+    io_post(at, 0, &e->msg);
+}
+
+void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg)
+{
+    struct errand e = {.msg.handle = errand_run, .work = work, .arg = arg};
+    io_signal_init(&e.back);
+    io_post(c->io, loop, &e.msg);
+    while (!e.done) {
+        struct io_op op = {0};
+        io_signal_wait(&e.back, c->io, &op, NULL);
+        CHECK_INT(io_await(&op, IO_FOREVER), IO_OK);
+    }
+}
