@@ -61,7 +61,7 @@ static void close_done(struct io_op *op, int status)
     (void)status;
     struct conn *c = CD_CONTAINER(op, struct conn, close);
     conn_move(c, CONN_CLOSED);
-    conn_settle(c);
+    http_conn_settle(c);
 }
 
 static void conn_close(struct conn *c, bool abort)
@@ -76,7 +76,7 @@ static void conn_close(struct conn *c, bool abort)
     io_stream_close(&c->stream, abort, &c->close, close_done);
 }
 
-void conn_fail(struct conn *c, int status)
+void http_conn_fail(struct conn *c, int status)
 {
     if (c->state >= CONN_CLOSING)
         return;
@@ -85,7 +85,7 @@ void conn_fail(struct conn *c, int status)
     conn_close(c, true);
     c->hold++;
     if (c->x != NULL)
-        exchange_broken(c->x, status);
+        http_exchange_broken(c->x, status);
     c->hold--;
 }
 
@@ -93,7 +93,7 @@ static void exchange_release(struct conn *c)
 {
     struct exchange *x = c->x;
     c->x = NULL;
-    server_exchange_put(c->server, x);
+    http_server_exchange_put(c->server, x);
 }
 
 /* Whether a connection without a request should go. One that has just been made still gets its answer while
@@ -104,7 +104,7 @@ static bool idle_ends(const struct conn *c)
     return c->eof || s->stopping || (s->draining && !c->fresh);
 }
 
-void conn_drain(struct conn *c)
+void http_conn_drain(struct conn *c)
 {
     if (c->state == CONN_IDLE && c->hold == 0 && idle_ends(c))
         conn_close(c, false);
@@ -131,7 +131,7 @@ static void conn_refuse(struct conn *c, int status, const char *why)
     c->x->body = BODY_BAD;
     cd_event_to(c->server->io, CD_DEBUG, "http", "request_refused", CD_I("status", status),
                 CD_Z("reason", why));
-    exchange_refuse(c->x, status, why);
+    http_exchange_refuse(c->x, status, why);
 }
 
 /* Reads away what is left of a body. */
@@ -176,21 +176,21 @@ static bool conn_step(struct conn *c, struct cd_str *in)
     case CONN_IDLE:
         if (in->len == 0)
             return false;
-        c->x = server_exchange_get(c->server, c);
+        c->x = http_server_exchange_get(c->server, c);
         conn_move(c, CONN_HEAD);
         return true;
     case CONN_HEAD: return step_head(c, in);
     case CONN_BUSY:
         if (c->x->draining)
             return step_drain(c, in);
-        return c->x->reader != NULL && exchange_serve(c->x, in);
+        return c->x->reader != NULL && http_exchange_serve(c->x, in);
     case CONN_CLOSING: /* A handler that reads on hears how the body ended. */
-    case CONN_CLOSED: return c->x != NULL && c->x->reader != NULL && exchange_serve(c->x, in);
+    case CONN_CLOSED: return c->x != NULL && c->x->reader != NULL && http_exchange_serve(c->x, in);
     }
     CD_UNREACHABLE();
 }
 
-void conn_pump(struct conn *c, struct cd_str lent)
+void http_conn_pump(struct conn *c, struct cd_str lent)
 {
     c->hold++;
     bool stashed = stash_view(c).len > 0;
@@ -206,16 +206,16 @@ void conn_pump(struct conn *c, struct cd_str lent)
     else if (in.len > 0)
         stash_add(c, in);
     c->hold--;
-    conn_settle(c);
+    http_conn_settle(c);
 }
 
 static void kick_done(struct io_op *op, int status)
 {
     (void)status;
-    conn_pump(CD_CONTAINER(op, struct exchange, kick)->conn, (struct cd_str){NULL, 0});
+    http_conn_pump(CD_CONTAINER(op, struct exchange, kick)->conn, (struct cd_str){NULL, 0});
 }
 
-void conn_kick(struct conn *c)
+void http_conn_kick(struct conn *c)
 {
     if (!io_busy(&c->x->kick))
         io_defer(&c->x->kick, c->server->io, IO_OK, kick_done);
@@ -226,7 +226,7 @@ static void read_done(struct io_op *op, int status)
     struct conn *c = CD_CONTAINER(op, struct conn, read.op);
     struct cd_str lent = {NULL, 0};
     if (c->state >= CONN_CLOSING) {
-        conn_settle(c);
+        http_conn_settle(c);
         return;
     }
     if (c->deadline_kind == DEADLINE_BODY)
@@ -236,8 +236,8 @@ static void read_done(struct io_op *op, int status)
     else if (status == IO_EOF)
         c->eof = true;
     else if (status != IO_CANCELED || c->x == NULL || c->x->upgrade == NULL)
-        conn_fail(c, status);
-    conn_pump(c, lent);
+        http_conn_fail(c, status);
+    http_conn_pump(c, lent);
 }
 
 /* ---- What follows
@@ -273,7 +273,7 @@ static void conn_detach(struct conn *c)
     c->stash_at = 0;
     deadline_want(c, -1);
     conn_move(c, CONN_CLOSED);
-    server_conn_gone(c);
+    http_server_conn_gone(c);
     io_complete(&u->op, IO_OK);
 }
 
@@ -288,35 +288,35 @@ static bool exchange_ended(struct conn *c)
         conn_close(c, false);
     } else if (x->body == BODY_OPEN) {
         x->draining = true;
-        conn_pump(c, (struct cd_str){NULL, 0});
+        http_conn_pump(c, (struct cd_str){NULL, 0});
         return false;
     } else {
         exchange_release(c);
         conn_move(c, CONN_IDLE);
         if (stash_view(c).len > 0) {
-            conn_pump(c, (struct cd_str){NULL, 0});
+            http_conn_pump(c, (struct cd_str){NULL, 0});
             return false;
         }
     }
     return true;
 }
 
-void conn_settle(struct conn *c)
+void http_conn_settle(struct conn *c)
 {
     if (c->hold > 0)
         return;
-    if (c->state == CONN_BUSY && exchange_detachable(c->x)) {
+    if (c->state == CONN_BUSY && http_exchange_detachable(c->x)) {
         conn_detach(c);
         return;
     }
     if (c->state == CONN_BUSY && c->eof) {
         if (c->x->upgrade != NULL)
-            conn_fail(c, IO_RESET); /* Nobody wants half a stream. */
+            http_conn_fail(c, IO_RESET); /* Nobody wants half a stream. */
         c->hold++;
-        exchange_tell_gone(c->x, IO_EOF);
+        http_exchange_tell_gone(c->x, IO_EOF);
         c->hold--;
     }
-    if (c->x != NULL && exchange_over(c->x) && !c->x->draining && !exchange_ended(c))
+    if (c->x != NULL && http_exchange_over(c->x) && !c->x->draining && !exchange_ended(c))
         return;
     if ((c->state == CONN_IDLE && idle_ends(c)) || (c->state == CONN_HEAD && c->eof)) {
         if (c->x != NULL)
@@ -332,12 +332,12 @@ void conn_settle(struct conn *c)
     if (read_wanted(c))
         io_stream_read(&c->stream, &c->read, read_done);
     if (c->state == CONN_CLOSED && c->x == NULL)
-        server_conn_gone(c);
+        http_server_conn_gone(c);
 }
 
-void conn_start(struct conn *c)
+void http_conn_start(struct conn *c)
 {
-    conn_settle(c);
+    http_conn_settle(c);
 }
 
 static void conn_timed_out(struct conn *c)
@@ -354,7 +354,7 @@ static void conn_timed_out(struct conn *c)
     case CONN_IDLE: conn_close(c, false); return;
     case CONN_BUSY:
         if (!c->x->draining) {
-            exchange_body_fail(c->x, IO_TIMEDOUT);
+            http_exchange_body_fail(c->x, IO_TIMEDOUT);
             return;
         }
         exchange_release(c);
@@ -366,15 +366,15 @@ static void conn_timed_out(struct conn *c)
     CD_UNREACHABLE(); /* Its deadline was cleared. */
 }
 
-void conn_expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind)
+void http_conn_expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind)
 {
     (void)d;
     if (kind == DEADLINE_WRITE) {
-        exchange_write_expired(CD_CONTAINER(which, struct exchange, write_deadline));
+        http_exchange_write_expired(CD_CONTAINER(which, struct exchange, write_deadline));
         return;
     }
     struct conn *c = CD_CONTAINER(which, struct conn, deadline);
     c->deadline_kind = -1;
     conn_timed_out(c);
-    conn_pump(c, (struct cd_str){NULL, 0}); /* A reader hears of its error there. */
+    http_conn_pump(c, (struct cd_str){NULL, 0}); /* A reader hears of its error there. */
 }

@@ -17,7 +17,7 @@ void http_exchange_peer(const struct http_exchange *pub, struct io_addr *out)
 /* ---- The request's body
  * -------------------------------------------------------------------------------------- */
 
-void exchange_body_fail(struct exchange *x, int status)
+void http_exchange_body_fail(struct exchange *x, int status)
 {
     x->body = BODY_BAD;
     x->body_status = status;
@@ -59,17 +59,17 @@ static size_t body_take(struct exchange *x, struct cd_str *in, struct cd_str *pi
         } else if (found == HTTP_PARSED_END) {
             x->body = BODY_DONE;
         } else if (found == HTTP_PARSED_BAD) {
-            exchange_body_fail(x, x->parser.bad_status == 400 ? IO_PROTOCOL : IO_TOOBIG);
+            http_exchange_body_fail(x, x->parser.bad_status == 400 ? IO_PROTOCOL : IO_TOOBIG);
         } else if (in->len == 0) {
             break;
         }
     }
     if (got == 0 && x->body == BODY_OPEN && x->conn->eof)
-        exchange_body_fail(x, IO_RESET);
+        http_exchange_body_fail(x, IO_RESET);
     return got;
 }
 
-bool exchange_serve(struct exchange *x, struct cd_str *in)
+bool http_exchange_serve(struct exchange *x, struct cd_str *in)
 {
     struct io_read *r = x->reader;
     struct cd_str piece = {NULL, 0};
@@ -112,8 +112,8 @@ static void interim_done(struct io_op *op, int status)
     struct exchange *x = CD_CONTAINER(op, struct exchange, interim.op);
     struct conn *c = x->conn;
     if (status != IO_OK)
-        conn_fail(c, status);
-    conn_settle(c);
+        http_conn_fail(c, status);
+    http_conn_settle(c);
 }
 
 /* The client waits for a word before it sends the body; once it has begun to send, the word is not needed. */
@@ -146,9 +146,9 @@ void http_body_read(struct http_exchange *pub, struct io_read *r, io_done_fn *do
         continue_send(x);
     struct conn *c = x->conn;
     if (x->body != BODY_OPEN || c->eof || c->state >= CONN_CLOSING || c->stash.len > c->stash_at)
-        conn_kick(c);
+        http_conn_kick(c);
     else
-        conn_settle(c);
+        http_conn_settle(c);
 }
 
 /* ---- The answer
@@ -162,7 +162,7 @@ static void write_done(struct io_op *op, int status)
     cd_buf_clear(&x->out);
     c->hold++;
     if (status != IO_OK)
-        conn_fail(c, status);
+        http_conn_fail(c, status);
     else if (x->answer == ANSWER_LAST)
         x->answer = ANSWER_DONE;
     struct io_write *w = x->writer;
@@ -172,18 +172,18 @@ static void write_done(struct io_op *op, int status)
     c->hold--;
     if (x->upgrade != NULL && io_busy(&c->read.op))
         io_cancel(&c->read.op); /* The stream changes hands when nothing is in flight on it. */
-    conn_settle(c);
+    http_conn_settle(c);
 }
 
-void exchange_write_expired(struct exchange *x)
+void http_exchange_write_expired(struct exchange *x)
 {
     struct conn *c = x->conn;
     if (io_now_ns(x->pub.io) < x->write_until_ns) {
         http_deadline_set(&c->server->deadlines, &x->write_deadline, DEADLINE_WRITE);
         return;
     }
-    conn_fail(c, IO_TIMEDOUT);
-    conn_settle(c);
+    http_conn_fail(c, IO_TIMEDOUT);
+    http_conn_settle(c);
 }
 
 static void out_submit(struct exchange *x, unsigned parts, uint64_t bytes)
@@ -250,7 +250,7 @@ static void writer_cancel(struct io_op *op)
 {
     struct exchange *x = CD_CONTAINER(op->link.next, struct exchange, writing.head);
     x->gone_told = true; /* Its own doing. */
-    conn_fail(x->conn, IO_CANCELED);
+    http_conn_fail(x->conn, IO_CANCELED);
 }
 
 static void writer_begin(struct exchange *x, struct io_write *w, io_done_fn *done)
@@ -280,7 +280,7 @@ static int head_build(struct exchange *x, const struct http_answer *answer, stru
     struct http_server *s = x->conn->server;
     const struct http_head *h = &x->parser.head;
     struct http_answer_to to = {.minor = h->minor, .is_head = h->is_head, .upgrade = upgrade};
-    to.date = server_date(s);
+    to.date = http_server_date(s);
     /* A client that was not told to go on may or may not send its body: nothing can follow on this
      * connection. */
     to.keep_alive = x->keep_alive && !s->draining && !x->continue_wanted;
@@ -345,7 +345,7 @@ int http_answer_all(struct http_exchange *pub, const struct http_answer *answer,
     }
     x->closed = true;
     if (x->conn->hold == 0)
-        conn_kick(x->conn);
+        http_conn_kick(x->conn);
     return 0;
 }
 
@@ -357,7 +357,7 @@ void http_answer_text(struct http_exchange *x, int status, const char *content_t
     CD_ASSERT(rc == 0);
 }
 
-void exchange_refuse(struct exchange *x, int status, const char *why)
+void http_exchange_refuse(struct exchange *x, int status, const char *why)
 {
     x->keep_alive = false;
     x->closed = false;
@@ -368,7 +368,7 @@ void exchange_refuse(struct exchange *x, int status, const char *why)
 /* ---- The end
  * ------------------------------------------------------------------------------------------------- */
 
-void exchange_tell_gone(struct exchange *x, int status)
+void http_exchange_tell_gone(struct exchange *x, int status)
 {
     if (x->gone_told || x->closed)
         return;
@@ -377,22 +377,22 @@ void exchange_tell_gone(struct exchange *x, int status)
         x->pub.gone(&x->pub, status);
 }
 
-void exchange_broken(struct exchange *x, int status)
+void http_exchange_broken(struct exchange *x, int status)
 {
     if (x->answer != ANSWER_DONE)
         x->answer = ANSWER_BROKEN;
     if (x->body == BODY_OPEN)
-        exchange_body_fail(x, IO_RESET);
+        http_exchange_body_fail(x, IO_RESET);
     reader_end(x, status);
     if (x->upgrade != NULL) {
         cd_link_remove(&x->upgrade->op.link);
         io_complete_later(&x->upgrade->op, status);
     }
     x->upgrade = NULL;
-    exchange_tell_gone(x, status);
+    http_exchange_tell_gone(x, status);
 }
 
-bool exchange_over(const struct exchange *x)
+bool http_exchange_over(const struct exchange *x)
 {
     return x->closed && x->answer >= ANSWER_DONE && !io_busy(&x->write.op) && !io_busy(&x->interim.op) &&
            !io_busy(&x->kick) && x->reader == NULL && x->writer == NULL && x->upgrade == NULL;
@@ -410,13 +410,13 @@ void http_exchange_close(struct http_exchange *pub)
         int status = http_body_error(pub, &why);
         struct cd_buf text = {0};
         cd_buf_addf(&text, "%s%s", status == 400 ? "invalid request body: " : "", why);
-        exchange_refuse(x, status, cd_buf_cstr(&text));
+        http_exchange_refuse(x, status, cd_buf_cstr(&text));
         cd_buf_deinit(&text);
     } else if (x->answer <= ANSWER_OPEN) {
-        conn_fail(c, IO_CANCELED);
+        http_conn_fail(c, IO_CANCELED);
     }
     if (c->hold == 0)
-        conn_kick(c);
+        http_conn_kick(c);
 }
 
 /* ---- Upgrade
@@ -424,10 +424,10 @@ void http_exchange_close(struct http_exchange *pub)
 
 static void upgrade_cancel(struct io_op *op)
 {
-    conn_fail(CD_CONTAINER(op->link.next, struct exchange, writing.head)->conn, IO_CANCELED);
+    http_conn_fail(CD_CONTAINER(op->link.next, struct exchange, writing.head)->conn, IO_CANCELED);
 }
 
-bool exchange_detachable(const struct exchange *x)
+bool http_exchange_detachable(const struct exchange *x)
 {
     return x->upgrade != NULL && x->answer == ANSWER_DONE && !io_busy(&x->write.op) &&
            !io_busy(&x->interim.op) && !io_busy(&x->kick) && !io_busy(&x->conn->read.op) && !x->conn->eof;
@@ -448,7 +448,7 @@ void http_exchange_upgrade(struct http_exchange *pub, struct http_upgrade *u, st
     if (rc != IO_OK) {
         cd_buf_clear(&x->out);
         io_complete_later(&u->op, rc);
-        conn_fail(c, IO_CANCELED);
+        http_conn_fail(c, IO_CANCELED);
     } else {
         x->upgrade = u;
         u->op.cancel = upgrade_cancel;
@@ -457,5 +457,5 @@ void http_exchange_upgrade(struct http_exchange *pub, struct http_upgrade *u, st
         (void)out_send(x, NULL, 0, true);
     }
     if (c->hold == 0)
-        conn_kick(c);
+        http_conn_kick(c);
 }

@@ -53,7 +53,7 @@ int http_server_open(struct http_server **out, struct io *io, const struct io_ad
         [DEADLINE_WRITE] = s->opts.write_timeout_ns,
     };
     http_deadlines_init(&s->deadlines, io, after_ns, DEADLINE_COUNT);
-    s->deadlines.expired = conn_expired;
+    s->deadlines.expired = http_conn_expired;
     s->deadlines.stopped = deadlines_stopped;
     int rc = io_listen(&s->listener, io, at, flags);
     if (rc != 0) {
@@ -75,7 +75,7 @@ unsigned http_server_connections(const struct http_server *s)
     return s->count;
 }
 
-struct cd_str server_date(struct http_server *s)
+struct cd_str http_server_date(struct http_server *s)
 {
     int64_t wall_ms = io_wall_ms(s->io);
     if (wall_ms / 1000 != s->date_s) {
@@ -131,7 +131,7 @@ static void accept_done(struct io_op *op, int status)
     cd_list_push(&s->conns, &c->link);
     s->count++;
     accept_next(s);
-    conn_start(c);
+    http_conn_start(c);
 }
 
 static void accept_next(struct http_server *s)
@@ -145,7 +145,7 @@ static void accept_next(struct http_server *s)
 /* ---- Exchanges and connections
  * ------------------------------------------------------------------------------- */
 
-struct exchange *server_exchange_get(struct http_server *s, struct conn *c)
+struct exchange *http_server_exchange_get(struct http_server *s, struct conn *c)
 {
     struct cd_link *k = cd_list_pop(&s->spare);
     struct exchange *x;
@@ -169,7 +169,7 @@ static void exchange_free(struct exchange *x)
     cd_free(x);
 }
 
-void server_exchange_put(struct http_server *s, struct exchange *x)
+void http_server_exchange_put(struct http_server *s, struct exchange *x)
 {
     CD_ASSERT(!io_busy(&x->write.op) && !io_busy(&x->interim.op) && !io_busy(&x->kick));
     CD_ASSERT(x->reader == NULL && x->writer == NULL && !cd_link_linked(&x->write_deadline.link));
@@ -190,7 +190,7 @@ void server_exchange_put(struct http_server *s, struct exchange *x)
     s->spares++;
 }
 
-void server_conn_gone(struct conn *c)
+void http_server_conn_gone(struct conn *c)
 {
     CD_ASSERT(c->state == CONN_CLOSED && c->x == NULL && c->hold == 0 && !cd_link_linked(&c->deadline.link));
     CD_ASSERT(!io_busy(&c->read.op) && !io_busy(&c->close));
@@ -215,8 +215,8 @@ static void force(struct http_server *s)
          * loop. */
         struct cd_link *next = cd_list_next(&s->conns, k);
         struct conn *c = CD_CONTAINER(k, struct conn, link);
-        conn_fail(c, IO_CANCELED);
-        conn_settle(c);
+        http_conn_fail(c, IO_CANCELED);
+        http_conn_settle(c);
         k = next;
     }
 }
@@ -227,7 +227,7 @@ void http_server_drain(struct http_server *s)
     struct cd_link *k = cd_list_first(&s->conns);
     while (k != NULL) {
         struct cd_link *next = cd_list_next(&s->conns, k);
-        conn_drain(CD_CONTAINER(k, struct conn, link));
+        http_conn_drain(CD_CONTAINER(k, struct conn, link));
         k = next;
     }
 }

@@ -2,7 +2,7 @@
  * states and its input; exchange.c: what the handler calls.
  *
  * User code (handlers, done, gone) is only called with conn.hold > 0 or as the last step of an event, so it
- * may call anything back; what follows from that happens in conn_settle. */
+ * may call anything back; what follows from that happens in http_conn_settle. */
 #ifndef HTTP_SERVER_INTERNAL_H
 #define HTTP_SERVER_INTERNAL_H
 
@@ -76,7 +76,7 @@ struct exchange {
     struct http_deadline write_deadline;
     uint64_t write_until_ns;
     struct http_upgrade *upgrade; /* Waits, in writing. */
-    struct io_op kick; /* Runs conn_pump at the loop's next turn. */
+    struct io_op kick; /* Runs http_conn_pump at the loop's next turn. */
     bool keep_alive; /* What the answer's head said, or will. */
     bool continue_wanted; /* The client waits for 100 Continue. */
     bool closed; /* By the handler. */
@@ -112,34 +112,34 @@ static inline struct exchange *exchange_of(struct http_exchange *x)
 }
 
 /* ---- server.c ---- */
-struct cd_str server_date(struct http_server *s);
-struct exchange *server_exchange_get(struct http_server *s, struct conn *c);
-void server_exchange_put(struct http_server *s, struct exchange *x);
-void server_conn_gone(struct conn *c); /* Frees it; may end the server. */
+struct cd_str http_server_date(struct http_server *s);
+struct exchange *http_server_exchange_get(struct http_server *s, struct conn *c);
+void http_server_exchange_put(struct http_server *s, struct exchange *x);
+void http_server_conn_gone(struct conn *c); /* Frees it; may end the server. */
 
 /* ---- conn.c ---- */
-void conn_start(struct conn *c); /* Its stream is open. */
+void http_conn_start(struct conn *c); /* Its stream is open. */
 /* Whatever has become possible: the next request, reading on, closing, freeing. Last call of every event; may
  * free c. */
-void conn_settle(struct conn *c);
-void conn_pump(struct conn *c, struct cd_str lent); /* Input for whoever waits, then conn_settle. */
-void conn_kick(struct conn *c); /* conn_pump at the loop's next turn. c->x != NULL. */
+void http_conn_settle(struct conn *c);
+void http_conn_pump(struct conn *c, struct cd_str lent); /* Input for whoever waits, then http_conn_settle. */
+void http_conn_kick(struct conn *c); /* http_conn_pump at the loop's next turn. c->x != NULL. */
 /* The connection is over: closes it, tells the handler. status goes to what is pending. Idempotent. Frees
  * nothing. */
-void conn_fail(struct conn *c, int status);
-void conn_drain(struct conn *c); /* Closes it when no request is under way. */
-void conn_expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind);
+void http_conn_fail(struct conn *c, int status);
+void http_conn_drain(struct conn *c); /* Closes it when no request is under way. */
+void http_conn_expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind);
 
 /* ---- exchange.c ---- */
-void exchange_refuse(struct exchange *x, int status,
-                     const char *why); /* An error answer that ends the connection. */
-void exchange_body_fail(struct exchange *x, int status);
-bool exchange_serve(struct exchange *x,
-                    struct cd_str *in); /* Body bytes for the waiting reader. False: none. */
-void exchange_broken(struct exchange *x, int status); /* Ends what is pending and tells the handler. */
-void exchange_tell_gone(struct exchange *x, int status); /* Once. */
-bool exchange_over(const struct exchange *x); /* Both sides are done with it. */
-bool exchange_detachable(const struct exchange *x);
-void exchange_write_expired(struct exchange *x);
+void http_exchange_refuse(struct exchange *x, int status,
+                          const char *why); /* An error answer that ends the connection. */
+void http_exchange_body_fail(struct exchange *x, int status);
+bool http_exchange_serve(struct exchange *x,
+                         struct cd_str *in); /* Body bytes for the waiting reader. False: none. */
+void http_exchange_broken(struct exchange *x, int status); /* Ends what is pending and tells the handler. */
+void http_exchange_tell_gone(struct exchange *x, int status); /* Once. */
+bool http_exchange_over(const struct exchange *x); /* Both sides are done with it. */
+bool http_exchange_detachable(const struct exchange *x);
+void http_exchange_write_expired(struct exchange *x);
 
 #endif
