@@ -37,57 +37,27 @@ int http_body_error(const struct http_exchange *pub, const char **why)
     return 400;
 }
 
-/* Moves body bytes from in to the reader: into its buffer, or one piece to be lent. Returns how many. */
-static size_t body_take(struct exchange *x, struct cd_str *in, struct cd_str *piece)
-{
-    struct io_read *r = x->reader;
-    size_t got = 0;
-    while (x->body == BODY_OPEN && (r->lent || got < r->cap)) {
-        /* No more goes in than fits out: decoding never makes bytes more. */
-        struct cd_str window = r->lent ? *in : cd_str_sub(*in, 0, r->cap - got);
-        size_t fed = window.len;
-        enum http_parsed found = http_parse(&x->parser, &window, piece);
-        *in = cd_str_sub(*in, fed - window.len, SIZE_MAX);
-        if (found == HTTP_PARSED_BODY) {
-            if (!r->lent)
-                memcpy((char *)r->buf + got, piece->ptr, piece->len);
-            got += piece->len;
-            if (http_parser_ended(&x->parser))
-                x->body = BODY_DONE; /* Known now: nobody has to wait for input to hear it. */
-            if (r->lent)
-                break;
-        } else if (found == HTTP_PARSED_END) {
-            x->body = BODY_DONE;
-        } else if (found == HTTP_PARSED_BAD) {
-            http_exchange_body_fail(x, x->parser.bad_status == 400 ? IO_PROTOCOL : IO_TOOBIG);
-        } else if (in->len == 0) {
-            break;
-        }
-    }
-    if (got == 0 && x->body == BODY_OPEN && x->conn->eof)
-        http_exchange_body_fail(x, IO_RESET);
-    return got;
-}
-
 bool http_exchange_serve(struct exchange *x, struct cd_str *in)
 {
-    struct io_read *r = x->reader;
     struct cd_str piece = {NULL, 0};
-    size_t got = body_take(x, in, &piece);
+    size_t got = 0;
+    if (x->body == BODY_OPEN) {
+        enum http_parsed found = http_body_take(&x->parser, x->reader, in, &piece, &got);
+        if (found == HTTP_PARSED_END)
+            x->body = BODY_DONE;
+        else if (found == HTTP_PARSED_BAD)
+            http_exchange_body_fail(x, x->parser.bad_status == 400 ? IO_PROTOCOL : IO_TOOBIG);
+        else if (got == 0 && x->conn->eof)
+            http_exchange_body_fail(x, IO_RESET);
+    }
     if (got == 0 && x->body == BODY_OPEN)
         return false;
-    if (r->lent && got > 0 && r->op.done == NULL) {
-        /* A fiber runs later than this: its bytes move to where they can wait. */
-        cd_buf_clear(&x->lent);
-        cd_buf_add_str(&x->lent, piece);
-        piece.ptr = x->lent.ptr;
-    }
-    if (r->lent)
-        r->buf = got > 0 ? (void *)(uintptr_t)piece.ptr : NULL;
-    r->len = got;
-    r->op.impl = r->buf; /* Tells the next read that this is no buffer of the caller's. */
+    struct io_read *r = x->reader;
     x->reader = NULL;
-    io_complete(&r->op, got > 0 ? IO_OK : x->body == BODY_DONE ? IO_EOF : x->body_status);
+    http_read_complete(r, piece, got, &x->lent,
+                       got > 0                ? IO_OK
+                       : x->body == BODY_DONE ? IO_EOF
+                                              : x->body_status);
     return true;
 }
 
@@ -132,12 +102,8 @@ void http_body_read(struct http_exchange *pub, struct io_read *r, io_done_fn *do
 {
     struct exchange *x = exchange_of(pub);
     CD_ASSERT(!x->closed && x->reader == NULL);
-    if (r->lent && r->buf == r->op.impl)
-        r->buf = NULL;
-    r->lent = r->buf == NULL;
-    CD_ASSERT(r->lent || r->cap > 0);
+    http_read_prepare(r);
     io_begin(&r->op, pub->io, done);
-    r->len = 0;
     r->op.cancel = reader_cancel;
     cd_list_init(&x->reading);
     cd_list_push(&x->reading, &r->op.link);
@@ -159,7 +125,7 @@ static void write_done(struct io_op *op, int status)
     struct exchange *x = CD_CONTAINER(op, struct exchange, write.op);
     struct conn *c = x->conn;
     http_deadline_clear(&x->write_deadline);
-    cd_buf_clear(&x->out);
+    cd_buf_clear(&x->out.text);
     c->hold++;
     if (status != IO_OK)
         http_conn_fail(c, status);
@@ -186,63 +152,21 @@ void http_exchange_write_expired(struct exchange *x)
     http_conn_settle(c);
 }
 
-static void out_submit(struct exchange *x, unsigned parts, uint64_t bytes)
-{
-    struct conn *c = x->conn;
-    x->write.part = x->part;
-    x->write.parts = parts;
-    x->write_until_ns =
-        io_now_ns(x->pub.io) + c->server->opts.write_timeout_ns + bytes / HTTP_WRITE_RATE * IO_SEC(1);
-    http_deadline_set(&c->server->deadlines, &x->write_deadline, DEADLINE_WRITE);
-    io_stream_write(&c->stream, &x->write, write_done);
-}
-
-static uint64_t parts_size(const struct cd_str *part, unsigned parts)
-{
-    uint64_t size = 0;
-    for (unsigned i = 0; i < parts; i++)
-        size += part[i].len;
-    return size;
-}
-
-/* Whether so many more bytes fit what was announced. */
-static int length_check(const struct exchange *x, uint64_t size, bool last)
-{
-    if (x->framing != HTTP_FRAMING_LENGTH)
-        return IO_OK;
-    if (size > x->body_left)
-        return CD_ETOOBIG;
-    return last && size < x->body_left ? CD_EINVAL : IO_OK;
-}
-
-/* Writes x->out (a head, or nothing yet) and the parts with their framing. False: there was nothing to write.
- */
+/* Writes the text (a head, or nothing yet) and the parts with their framing. False: there was nothing to
+ * write. */
 static bool out_send(struct exchange *x, const struct cd_str *part, unsigned parts, bool last)
 {
-    uint64_t size = x->framing == HTTP_FRAMING_NONE ? 0 : parts_size(part, parts);
-    bool chunked = x->framing == HTTP_FRAMING_CHUNKED;
-    struct cd_str tail = {NULL, 0};
-    if (x->framing == HTTP_FRAMING_LENGTH)
-        x->body_left -= size;
-    if (chunked && size > 0) {
-        http_chunk_head(&x->out, size);
-        tail = last ? CD_STR("\r\n" HTTP_CHUNK_LAST) : CD_STR("\r\n");
-    } else if (chunked && last) {
-        tail = CD_STR(HTTP_CHUNK_LAST);
-    }
-    unsigned count = 0;
-    if (x->out.len > 0)
-        x->part[count++] = cd_buf_str(&x->out);
-    for (unsigned i = 0; size > 0 && i < parts; i++) {
-        if (part[i].len > 0)
-            x->part[count++] = part[i];
-    }
-    if (tail.len > 0)
-        x->part[count++] = tail;
+    struct conn *c = x->conn;
+    unsigned count = http_out_frame(&x->out, part, parts, last);
     x->answer = last ? ANSWER_LAST : ANSWER_OPEN;
     if (count == 0)
         return false;
-    out_submit(x, count, size);
+    x->write.part = x->out.part;
+    x->write.parts = count;
+    x->write_until_ns = http_write_until_ns(io_now_ns(x->pub.io), c->server->opts.write_timeout_ns,
+                                            http_parts_size(x->out.part, count));
+    http_deadline_set(&c->server->deadlines, &x->write_deadline, DEADLINE_WRITE);
+    io_stream_write(&c->stream, &x->write, write_done);
     return true;
 }
 
@@ -284,9 +208,9 @@ static int head_build(struct exchange *x, const struct http_answer *answer, stru
     /* A client that was not told to go on may or may not send its body: nothing can follow on this
      * connection. */
     to.keep_alive = x->keep_alive && !s->draining && !x->continue_wanted;
-    CD_ASSERT(x->answer == ANSWER_NONE && x->out.len == 0);
-    int rc = http_head_answer(&x->out, answer, &to, &x->framing, &x->keep_alive);
-    x->body_left = answer->body_len;
+    CD_ASSERT(x->answer == ANSWER_NONE && x->out.text.len == 0);
+    int rc = http_head_answer(&x->out.text, answer, &to, &x->out.framing, &x->keep_alive);
+    x->out.left = answer->body_len;
     return rc;
 }
 
@@ -302,10 +226,10 @@ void http_answer_start(struct http_exchange *pub, const struct http_answer *answ
     bool keep_alive = x->keep_alive;
     int rc = head_build(x, answer, (struct cd_str){NULL, 0});
     if (rc == 0)
-        rc = length_check(x, parts_size(w->part, w->parts), last);
+        rc = http_out_check(&x->out, w->part, w->parts, last);
     if (rc != 0) {
         x->keep_alive = keep_alive;
-        cd_buf_clear(&x->out);
+        cd_buf_clear(&x->out.text);
         io_complete_later(&w->op, rc);
         return;
     }
@@ -321,7 +245,7 @@ void http_answer_write(struct http_exchange *pub, struct io_write *w, bool last,
         return;
     }
     CD_ASSERT(x->answer == ANSWER_OPEN);
-    int rc = length_check(x, parts_size(w->part, w->parts), last);
+    int rc = http_out_check(&x->out, w->part, w->parts, last);
     if (rc != IO_OK)
         io_complete_later(&w->op, rc);
     else
@@ -338,9 +262,9 @@ int http_answer_all(struct http_exchange *pub, const struct http_answer *answer,
         int rc = head_build(x, &whole, (struct cd_str){NULL, 0});
         if (rc != 0)
             return rc;
-        if (x->framing != HTTP_FRAMING_NONE)
-            cd_buf_add_str(&x->out, body); /* One part: the copy is cheaper than a second one. */
-        x->framing = HTTP_FRAMING_NONE;
+        if (x->out.framing != HTTP_FRAMING_NONE)
+            cd_buf_add_str(&x->out.text, body); /* One part: the copy is cheaper than a second one. */
+        x->out.framing = HTTP_FRAMING_NONE;
         (void)out_send(x, NULL, 0, true);
     }
     x->closed = true;
@@ -446,7 +370,7 @@ void http_exchange_upgrade(struct http_exchange *pub, struct http_upgrade *u, st
     if (rc == IO_OK)
         rc = x->body == BODY_DONE ? head_build(x, &answer, protocol) : CD_EINVAL;
     if (rc != IO_OK) {
-        cd_buf_clear(&x->out);
+        cd_buf_clear(&x->out.text);
         io_complete_later(&u->op, rc);
         http_conn_fail(c, IO_CANCELED);
     } else {

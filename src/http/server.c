@@ -165,7 +165,7 @@ static void exchange_free(struct exchange *x)
 {
     http_parser_deinit(&x->parser);
     cd_buf_deinit(&x->lent);
-    cd_buf_deinit(&x->out);
+    cd_buf_deinit(&x->out.text);
     cd_free(x);
 }
 
@@ -178,14 +178,14 @@ void http_server_exchange_put(struct http_server *s, struct exchange *x)
         return;
     }
     struct http_parser parser = x->parser;
-    struct cd_buf out = x->out;
+    struct cd_buf text = x->out.text;
     if (parser.text.cap > SERVER_KEEP_BYTES)
         http_parser_deinit(&parser);
-    if (out.cap > SERVER_KEEP_BYTES)
-        cd_buf_deinit(&out);
-    cd_buf_clear(&out);
+    if (text.cap > SERVER_KEEP_BYTES)
+        cd_buf_deinit(&text);
+    cd_buf_clear(&text);
     cd_buf_deinit(&x->lent);
-    *x = (struct exchange){.parser = parser, .out = out};
+    *x = (struct exchange){.parser = parser, .out = {.text = text}};
     cd_list_push_front(&s->spare, &x->link);
     s->spares++;
 }

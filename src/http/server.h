@@ -11,6 +11,7 @@
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
+#include "http/body.h"
 #include "http/head.h"
 #include "http/parse.h"
 #include "io/io.h"
@@ -26,10 +27,6 @@ struct http_server_opts { /* Zeroed members mean the value in brackets. */
     unsigned connections_max; /* [65536] More wait in the backlog. */
 };
 
-/* The slowest reader we wait for, bytes per second. */
-#define HTTP_WRITE_RATE (16u << 10)
-/* Parts of one write: the rest of IO_PARTS_MAX is for our framing. */
-#define HTTP_PARTS_MAX (IO_PARTS_MAX - 2)
 /* What is left of a body that nobody wanted, up to this size, is read away to keep the connection. */
 #define HTTP_DRAIN_MAX (256u << 10)
 

@@ -6,6 +6,7 @@
 #ifndef HTTP_SERVER_INTERNAL_H
 #define HTTP_SERVER_INTERNAL_H
 
+#include "http/body.h"
 #include "http/deadline.h"
 #include "http/server.h"
 
@@ -67,10 +68,7 @@ struct exchange {
     uint64_t drained; /* Bytes read away. */
     /* The answer. */
     enum answer_state answer;
-    enum http_framing framing;
-    uint64_t body_left; /* Of HTTP_FRAMING_LENGTH. */
-    struct cd_buf out; /* owned: head and chunk framing of the write in flight. */
-    struct cd_str part[IO_PARTS_MAX];
+    struct http_out out;
     struct io_write write, interim;
     struct io_write *writer; /* The handler's, of the write in flight. */
     struct http_deadline write_deadline;
