@@ -141,7 +141,7 @@ enum io_rand {
     IO_RAND_COUNT
 }; /* A draw of one never shifts another's. */
 void io_random(struct io *io, enum io_rand use, void *out, size_t len);
-uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n); /* 0..n-1; io/random.c. */
+uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n); /* 0..n-1 without bias; n > 0. */
 
 /* ---- Streams
  * ------------------------------------------------------------------------------------------------------ */

@@ -53,7 +53,10 @@ void io_begin(struct io_op *op, struct io *io, io_done_fn *done)
 void io_complete(struct io_op *op, int status)
 {
     struct io *io = op->io;
-    CD_ASSERT(io != NULL && io->busy > 0);
+    CD_ASSERT(io != NULL);
+    CD_ASSERT(io->entered > 0); /* From the loop, */
+    CD_ASSERT(io->running == NULL); /* and not from a submit or cancel of a fiber. */
+    CD_ASSERT(io->busy > 0);
     cd_link_remove(&op->link);
     cd_link_remove(&op->all);
     io->busy--;
@@ -102,6 +105,7 @@ void io_cancel(struct io_op *op)
 
 bool io_turn_end(struct io *io, unsigned max)
 {
+    CD_ASSERT(io->entered > 0 && io->running == NULL);
     for (unsigned run = 0; run < max; run++) {
         /* Fibers first: they were woken by what has just happened and may use bytes that are lent for this
          * turn. */

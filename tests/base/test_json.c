@@ -194,8 +194,7 @@ static void test_what_rfc_8259_does_not_allow_is_refused(void **state)
         "\"\n\"",
         "\"\t\"",
         "\"\x01\"",
-        "\xef\xbb\xbf"
-        "1",
+        "\xef\xbb\xbf\x31",
         "]",
         "}",
         "undefined",

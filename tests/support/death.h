@@ -20,10 +20,9 @@
 #endif
 #endif
 
-/* Fails the test unless flow aborts and says what. */
-static inline void assert_dies(void (*flow)(void), const char *what)
+/* Runs flow in a child; how it ended, as waitpid tells, and what it wrote to stderr. */
+static inline int death_run(void (*flow)(void), char *said, size_t cap)
 {
-    char said[4096];
     size_t len = 0;
     ssize_t got;
     int ends[2], ended;
@@ -33,16 +32,24 @@ static inline void assert_dies(void (*flow)(void), const char *what)
     if (child == 0) {
         (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         (void)dup2(ends[1], STDERR_FILENO);
-        (void)signal(SIGABRT, SIG_DFL); /* cmocka has a handler of its own. */
+        (void)signal(SIGABRT, SIG_DFL); /* cmocka has handlers of its own. */
         flow();
         _exit(0);
     }
     (void)close(ends[1]);
-    while (len + 1 < sizeof said && (got = read(ends[0], said + len, sizeof said - 1 - len)) > 0)
+    while (len + 1 < cap && (got = read(ends[0], said + len, cap - 1 - len)) > 0)
         len += (size_t)got;
     said[len] = '\0';
     (void)close(ends[0]);
     assert_int_equal(waitpid(child, &ended, 0), child);
+    return ended;
+}
+
+/* Fails the test unless flow aborts and says what. */
+static inline void assert_dies(void (*flow)(void), const char *what)
+{
+    char said[4096];
+    int ended = death_run(flow, said, sizeof said);
     if (!WIFSIGNALED(ended) || WTERMSIG(ended) != SIGABRT || strstr(said, what) == NULL)
         fail_msg("not stopped by \"%s\": status %d, said: %s", what, ended, said);
 }
