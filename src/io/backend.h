@@ -81,6 +81,7 @@ void io_list_clear(struct io_list *l);
  */
 void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t modified_ms, bool is_prefix);
 void io_list_seal(struct io_list *l);
+void io_list_cut(struct io_list *l, unsigned count); /* Before the seal: keeps the first count. */
 /* Whether key belongs to a group: has the delimiter (0: never) behind prefix, which it starts with. Then
  * *group is its part up to there. */
 bool io_list_group(struct cd_str key, struct cd_str prefix, char delimiter, struct cd_str *group);

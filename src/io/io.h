@@ -265,7 +265,8 @@ CD_MUST_USE int io_path_list(struct io *io, const char *dir, void (*each)(void *
 /* ---- Object store
  * ------------------------------------------------------------------------------------------------- */
 /* fleet.md 3. A backend never retries a conditional write: its own first try would then answer as a foreign
- * winner. Plain reads and writes are not retried here either; src/store does that where it is safe. */
+ * winner. Plain writes are not sent twice here either, and reads only when a kept connection turned out to be
+ * dead; src/store retries where it is safe. */
 
 struct io_bucket; /* A bucket as one loop sees it, with its prefix and credentials. Opened by the backend's
                      set-up. */

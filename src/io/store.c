@@ -59,6 +59,13 @@ void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t mo
     cd_buf_add_str(&l->keys, key);
 }
 
+void io_list_cut(struct io_list *l, unsigned count)
+{
+    CD_ASSERT(count <= l->count);
+    for (; l->count > count; l->count--)
+        l->keys.len -= l->entry[l->count - 1].key.len;
+}
+
 void io_list_seal(struct io_list *l)
 {
     const char *at = l->keys.ptr;

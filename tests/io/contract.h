@@ -14,12 +14,15 @@ struct contract {
     struct io *loop[4]; /* loop[0] == io. */
     char dir[200]; /* An empty directory for files. */
     char path[220]; /* "PATH=...", for the environment of children: where the programs below are. */
-    struct io_bucket *bucket; /* An empty bucket; NULL in suites that need none. */
+    struct io_bucket *bucket; /* Of contract_run_store: an empty bucket, of each loop as io_bucket too. */
     void *arg;
 };
 
 void contract_run(void (*flow)(struct contract *c));
 void contract_run_loops(unsigned loops, void (*flow)(struct contract *c));
+/* As contract_run_loops, with a bucket. On the real system it is the embedded store in dir, or the S3-compatible
+ * one that the variables of tools/stores describe. */
+void contract_run_store(unsigned loops, void (*flow)(struct contract *c));
 /* Runs work in another loop of the node and waits for it. Call from a fiber of loop 0. */
 void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg);
 
@@ -35,5 +38,21 @@ void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io 
  * the test then says "skipped" through cmocka's skip(), never silently passes. */
 bool contract_disk_full(struct contract *c, bool on); /* Writes that grow files in dir fail. */
 bool contract_disk_sync_fails(struct contract *c, bool on); /* The next sync in dir fails. */
+
+enum contract_store_fault {
+    CONTRACT_LOSE_REQUEST, /* It ends in a reset; the store has not seen it. */
+    CONTRACT_LOSE_ANSWER, /* The store does it, then the answer is lost in a reset. */
+    CONTRACT_HOLD_REQUEST, /* It reaches the store a second late. */
+    CONTRACT_HOLD_ANSWER, /* The store does it at once; the answer does not come for a minute. */
+    CONTRACT_THROTTLE, /* 503 SlowDown, Retry-After: 1; not done. */
+    CONTRACT_ERROR, /* 500 although it was done. */
+    CONTRACT_CUT_BODY, /* The answer ends in a reset after 5 bytes of its body. */
+    CONTRACT_DOWN, /* Until contract_store_heal: no connection; method and times mean nothing. */
+};
+/* The next times requests of this method ("PUT", "GET", "HEAD", "DELETE", "LIST") fare so. */
+bool contract_store_fault(struct contract *c, enum contract_store_fault fault, const char *method, unsigned times);
+void contract_store_heal(struct contract *c); /* Also at the end of each run. */
+/* The store under test takes conditions and ignores them: only its refusal is tested. */
+bool contract_store_is_broken(void);
 
 #endif

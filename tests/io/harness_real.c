@@ -14,9 +14,11 @@
 
 #include "io/backend.h"
 #include "io_real/io_real.h"
+#include "store_real.h"
 #include "support.h"
 
 #define TMPFS_OPTIONS "size=16m,mode=0700"
+#define TMPFS_STORE_OPTIONS "size=128m,mode=0700" /* Large bodies, and the log that they go through. */
 
 struct harness {
     struct contract c; /* First. */
@@ -24,6 +26,8 @@ struct harness {
     void (*flow)(struct contract *c);
     char root[150]; /* c.dir is in it, and the ballast of a full disk. */
     bool mounted;
+    bool with_store;
+    struct io_real_store *store;
 };
 
 /* ---- Faults of the disk ---- */
@@ -169,7 +173,8 @@ static void directory_make(struct harness *h)
     (void)snprintf(h->root, sizeof h->root, "%.100s/celld-contract-XXXXXX",
                    tmp != NULL && tmp[0] == '/' ? tmp : "/tmp");
     CHECK(mkdtemp(h->root) != NULL);
-    h->mounted = may_mount() && mount("tmpfs", h->root, "tmpfs", 0, TMPFS_OPTIONS) == 0;
+    h->mounted = may_mount() && mount("tmpfs", h->root, "tmpfs", 0,
+                                      h->with_store ? TMPFS_STORE_OPTIONS : TMPFS_OPTIONS) == 0;
     (void)snprintf(h->c.dir, sizeof h->c.dir, "%s/d", h->root);
     CHECK(mkdir(h->c.dir, 0700) == 0);
     programs_make(h);
@@ -211,6 +216,8 @@ static void main_flow(void *arg)
 {
     struct harness *h = arg;
     h->flow(&h->c);
+    if (h->with_store)
+        contract_store_heal(&h->c);
     for (int i = 0; i < 20 && (h->c.io->busy > 0 || h->c.io->fibers > 1); i++)
         (void)io_sleep(h->c.io, 0); /* What was started to end by itself at the next turn. */
     check_left(h->c.io, 1);
@@ -225,18 +232,49 @@ static void entry(struct io *io, void *arg)
         (void)io_spawn(io, "contract", main_flow, arg);
 }
 
-void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+static void buckets_open(struct harness *h)
 {
-    struct harness h = {.flow = flow};
+    h->store = store_real_open(h->c.dir);
+    for (unsigned i = 0; i < io_real_loops(h->node); i++)
+        io_real_set_bucket(h->c.loop[i], io_real_bucket_open(h->store, h->c.loop[i]));
+    h->c.bucket = io_bucket(h->c.io);
+}
+
+static void buckets_close(struct harness *h)
+{
+    for (unsigned i = 0; i < io_real_loops(h->node); i++) {
+        io_real_bucket_close(io_bucket(h->c.loop[i]));
+        io_real_set_bucket(h->c.loop[i], NULL);
+    }
+    io_real_store_close(h->store);
+}
+
+static void run(unsigned loops, void (*flow)(struct contract *c), bool with_store)
+{
+    struct harness h = {.flow = flow, .with_store = with_store};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
     directory_make(&h);
     h.node = io_real_new(&(struct io_real_opts){.shards = loops - 1, .log_fd = -1});
     for (unsigned i = 0; i < loops; i++)
         h.c.loop[i] = io_real_loop(h.node, i);
     h.c.io = h.c.loop[0];
+    if (with_store)
+        buckets_open(&h);
     io_real_run(h.node, entry, &h);
+    if (with_store)
+        buckets_close(&h);
     io_real_free(h.node);
     directory_remove(&h);
+}
+
+void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+{
+    run(loops, flow, false);
+}
+
+void contract_run_store(unsigned loops, void (*flow)(struct contract *c))
+{
+    run(loops, flow, true);
 }
 
 void contract_run(void (*flow)(struct contract *c))
