@@ -189,8 +189,10 @@ struct js_scope {
     void *opaque[6];
 };
 void js_scope_open(struct js_isolate *js, struct js_scope *s);
+/* One whose js_scope_escape may be called, once; it costs the scope around it a place even if it is not. */
+void js_scope_open_escapable(struct js_isolate *js, struct js_scope *s);
 void js_scope_close(struct js_scope *s); /* In reverse order of opening. */
-/* Once per scope: v as a value of the scope around it. */
+/* v as a value of the scope around s. */
 js_value js_scope_escape(struct js_scope *s, js_value v);
 
 /* Keeps a value alive. Zeroed: empty. To be cleared before the isolate is freed. */

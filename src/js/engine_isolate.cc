@@ -157,18 +157,28 @@ static void on_message(v8::Local<v8::Message> message, v8::Local<v8::Value> exce
     js_problem_deinit(&problem);
 }
 
+/* At the end of the reserve: no object is larger (2^27 elements, 2^29 units), so the allocation that is under
+ * way succeeds and the termination is seen. Were it refused, V8 would end the process. Only what is filled is
+ * ever resident. */
+static constexpr size_t LAST_ALLOCATION_MAX = size_t{4} << 30;
+
 /* runtime.md 2.9. At the limit JavaScript goes on in a reserve, so that it can unwind and its owner can act;
- * at the end of the reserve it is terminated with just enough room for that. */
+ * at the end of the reserve it is terminated. */
 static size_t on_heap_limit(void *data, size_t current, size_t initial)
 {
     js_isolate *js = static_cast<js_isolate *>(data);
     size_t next = current + (size_t{16} << 20);
+    next = next > 2 * initial ? next : 2 * initial;
     js->v8_limit = initial;
-    if (js->heap_state == JS_HEAP_OK) {
+    /* One large object can pass the limit and the reserve at once, and V8 ends the process if what is in use
+     * is still over the limit that it gets. */
+    v8::HeapStatistics stats;
+    js->v8->GetHeapStatistics(&stats);
+    if (js->heap_state == JS_HEAP_OK && stats.total_heap_size() < next) {
         js->heap_state = JS_HEAP_OVER;
-        next = next > 2 * initial ? next : 2 * initial;
     } else {
         js->heap_state = JS_HEAP_EXHAUSTED;
+        next = current + LAST_ALLOCATION_MAX;
         js->v8->TerminateExecution();
     }
     if (js->hooks != nullptr && js->hooks->heap != nullptr)
@@ -303,8 +313,11 @@ struct turn {
     js_isolate *js;
     v8::HandleScope scope;
 };
+/* The two kinds differ: an escapable scope takes a handle of the scope around it when it opens, so a loop of
+ * them would fill that one. */
 struct scope {
-    v8::EscapableHandleScope scope;
+    alignas(v8::EscapableHandleScope) char handles[sizeof(v8::EscapableHandleScope)];
+    bool escapable;
 };
 } /* namespace */
 static_assert(sizeof(turn) <= sizeof(js_turn));
@@ -334,19 +347,35 @@ bool js_in_turn(const js_isolate *js)
     return js->turns > 0;
 }
 
+static scope *scope_of(js_scope *s)
+{
+    return reinterpret_cast<scope *>(s->opaque);
+}
+
 void js_scope_open(js_isolate *js, js_scope *s)
 {
-    ::new (s->opaque) scope{v8::EscapableHandleScope(js->v8)};
+    ::new (scope_of(s)->handles) v8::HandleScope(js->v8);
+    scope_of(s)->escapable = false;
+}
+
+void js_scope_open_escapable(js_isolate *js, js_scope *s)
+{
+    ::new (scope_of(s)->handles) v8::EscapableHandleScope(js->v8);
+    scope_of(s)->escapable = true;
 }
 
 void js_scope_close(js_scope *s)
 {
-    reinterpret_cast<scope *>(s->opaque)->~scope();
+    if (scope_of(s)->escapable)
+        reinterpret_cast<v8::EscapableHandleScope *>(scope_of(s)->handles)->~EscapableHandleScope();
+    else
+        reinterpret_cast<v8::HandleScope *>(scope_of(s)->handles)->~HandleScope();
 }
 
 js_value js_scope_escape(js_scope *s, js_value v)
 {
-    return js_of(reinterpret_cast<scope *>(s->opaque)->scope.Escape(js_local(v)));
+    CD_ASSERT(scope_of(s)->escapable);
+    return js_of(reinterpret_cast<v8::EscapableHandleScope *>(scope_of(s)->handles)->Escape(js_local(v)));
 }
 
 int js_microtasks(js_isolate *js)

@@ -196,11 +196,29 @@ v8::Local<v8::String> js_v8_text(js_isolate *js, const char *text)
         .ToLocalChecked();
 }
 
+/* Bytes up to the first one that is not ASCII, eight at a time. */
+static size_t ascii_prefix(const uint8_t *p, size_t len)
+{
+    size_t i = 0;
+    for (; i + 8 <= len; i += 8) {
+        uint64_t word;
+        memcpy(&word, p + i, sizeof word);
+        if ((word & 0x8080808080808080u) != 0)
+            break;
+    }
+    while (i < len && p[i] < 0x80)
+        i++;
+    return i;
+}
+
 v8::MaybeLocal<v8::String> js_v8_string(js_isolate *js, struct cd_str utf8)
 {
     v8::MaybeLocal<v8::String> s;
     /* More bytes than the limit may still be few enough units, but not more than three times as many. */
-    if (utf8.len <= INT32_MAX)
+    const uint8_t *bytes = reinterpret_cast<const uint8_t *>(utf8.len == 0 ? "" : utf8.ptr);
+    if (utf8.len <= JS_STRING_MAX && ascii_prefix(bytes, utf8.len) == utf8.len)
+        s = v8::String::NewFromOneByte(js->v8, bytes, v8::NewStringType::kNormal, static_cast<int>(utf8.len));
+    else if (utf8.len <= INT32_MAX)
         s = v8::String::NewFromUtf8(js->v8, utf8.len == 0 ? "" : utf8.ptr, v8::NewStringType::kNormal,
                                     static_cast<int>(utf8.len));
     if (s.IsEmpty() && !js->v8->HasPendingException())
@@ -297,21 +315,6 @@ size_t js_string_len(js_value string)
     return static_cast<size_t>(js_as<v8::String>(string)->Length());
 }
 
-/* Bytes up to the first one that is not ASCII, eight at a time. */
-static size_t ascii_prefix(const uint8_t *p, size_t len)
-{
-    size_t i = 0;
-    for (; i + 8 <= len; i += 8) {
-        uint64_t word;
-        memcpy(&word, p + i, sizeof word);
-        if ((word & 0x8080808080808080u) != 0)
-            break;
-    }
-    while (i < len && p[i] < 0x80)
-        i++;
-    return i;
-}
-
 static void add_latin1(const uint8_t *p, size_t len, cd_buf *out)
 {
     size_t plain = ascii_prefix(p, len);
@@ -373,6 +376,7 @@ static void add_utf16(const uint16_t *p, size_t len, cd_buf *out)
 
 void js_v8_utf8(js_isolate *js, v8::Local<v8::String> s, cd_buf *out)
 {
+    v8::HandleScope scope(js->v8); /* The view takes a handle. */
     v8::String::ValueView view(js->v8, s);
     if (view.is_one_byte())
         add_latin1(view.data8(), view.length(), out);

@@ -249,6 +249,34 @@ static void test_an_exhausted_heap_ends_the_turn_not_the_process(void **state)
     }
 }
 
+/* V8 ends the process when an allocation is refused that it needs, so a large one must go through: what it
+ * runs on into is the termination. */
+static void test_one_allocation_far_over_the_limit_does_not_end_the_process(void **state)
+{
+    (void)state;
+    static const char *const bombs[] = {
+        "(() => { const a = Array.from({ length: 4e6 }); for (;;) a.length; })()",
+        "(() => { let s = 'abcdefgh'; while (s.length < 2 ** 25) s += s; const a = [];"
+        " for (let i = 0; ; i++) { const t = s + i; t.charCodeAt(3); a.push(t) } })()",
+        "(() => { const a = []; for (;;) a.push(new Array(1e6).fill(1.5)) })()",
+    };
+    for (size_t i = 0; i < CD_COUNT(bombs); i++) {
+        struct fixture f;
+        js_value v;
+        fixture_open_with(&f, &(struct js_isolate_config){.heap_limit = 16 << 20});
+        assert_int_equal(js_run(f.js, cd_str(bombs[i]), "bomb.js", &v), JS_THREW);
+        assert_true(js_try_terminated(&f.caught));
+        assert_true(cd_str_ends(cd_buf_str(&f.events), CD_STR("exhausted\n")));
+        fixture_leave(&f);
+        js_resume(f.js);
+        fixture_enter(&f);
+        js_gc(f.js);
+        RUN_IS(&f, "'alive'", "alive");
+        assert_true(js_heap_recover(f.js));
+        fixture_close(&f);
+    }
+}
+
 static void test_unhandled_rejections_are_reported(void **state)
 {
     (void)state;
@@ -348,7 +376,7 @@ static void test_a_value_escapes_its_scope(void **state)
     struct fixture f;
     struct js_scope scope;
     fixture_open(&f);
-    js_scope_open(f.js, &scope);
+    js_scope_open_escapable(f.js, &scope);
     for (int i = 0; i < 1000; i++)
         (void)js_number(f.js, i + 0.5);
     js_value v = js_scope_escape(&scope, js_text(f.js, "escaped"));
@@ -356,6 +384,30 @@ static void test_a_value_escapes_its_scope(void **state)
     for (int i = 0; i < 1000; i++)
         (void)js_number(f.js, i + 0.5);
     TEXT_IS(&f, v, "escaped");
+    fixture_close(&f);
+}
+
+static void test_a_loop_of_scopes_leaves_nothing_in_the_scope_around(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_scope scope;
+    struct cd_buf out = {0};
+    fixture_open(&f);
+    js_value text = js_text(f.js, "some text");
+    js_value last = js_number(f.js, 0.5), next;
+    for (int i = 0; i < 100; i++) {
+        js_scope_open(f.js, &scope);
+        (void)js_object(f.js);
+        js_string_add(f.js, text, &out);
+        js_scope_close(&scope);
+    }
+    /* Values are slots in a row: the next one is where it would have been without the loop. */
+    next = js_number(f.js, 0.25);
+    assert_int_equal((char *)next - (char *)last, sizeof(void *));
+    js_string_add(f.js, text, &out);
+    assert_int_equal((char *)js_number(f.js, 0.125) - (char *)next, sizeof(void *));
+    cd_buf_deinit(&out);
     fixture_close(&f);
 }
 
@@ -478,12 +530,14 @@ CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed),
          cmocka_unit_test(test_a_full_heap_runs_on_in_its_reserve_and_recovers),
          cmocka_unit_test(test_an_exhausted_heap_ends_the_turn_not_the_process),
+         cmocka_unit_test(test_one_allocation_far_over_the_limit_does_not_end_the_process),
          cmocka_unit_test(test_unhandled_rejections_are_reported),
          cmocka_unit_test(test_eval_can_be_forbidden),
          cmocka_unit_test(test_atomics_wait_cannot_stop_the_thread),
          cmocka_unit_test(test_the_continuation_value_follows_async_code),
          cmocka_unit_test(test_references_keep_values_alive),
          cmocka_unit_test(test_a_value_escapes_its_scope),
+         cmocka_unit_test(test_a_loop_of_scopes_leaves_nothing_in_the_scope_around),
          cmocka_unit_test(test_weak_references_tell_when_their_value_is_gone),
          cmocka_unit_test(test_finalizers_run_as_tasks_of_the_loop),
          cmocka_unit_test(test_delayed_tasks_wait_for_their_time),
