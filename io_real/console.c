@@ -1,6 +1,7 @@
 /* io_real/console.c: standard output and error of a command. SIGPIPE is ignored (node.c), so a reader that
  * has gone is an error code here. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -40,4 +41,13 @@ bool io_console_is_tty(struct io *io, enum io_console which)
 {
     (void)io;
     return isatty(which == IO_STDOUT ? STDOUT_FILENO : STDERR_FILENO) == 1;
+}
+
+void io_real_guard_console(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        /* The lowest free number is the one that is missing. Opened the wrong way round: EBADF on use. */
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            CD_MAYBE(open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) == fd);
+    }
 }

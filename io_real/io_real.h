@@ -61,4 +61,8 @@ unsigned io_real_cpu_count(void);
 /* Raises the soft limit of file descriptors to the hard one and returns it. */
 uint64_t io_real_raise_fd_limit(void);
 
+/* The first thing main does: a standard descriptor that we were started without is taken, so that no file of
+ * ours gets its number and then what people should read. Writing to it fails as it would have. */
+void io_real_guard_console(void);
+
 #endif

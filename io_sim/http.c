@@ -1,8 +1,8 @@
 /* io_sim/http.c: io_http_*: the asking side of an exchange. Where the request goes is http_peer.c's or
  * http_wire.c's. */
-#include <stdio.h>
-
 #include "io_sim/http.h"
+
+#include <stdio.h>
 
 #define CONNECT_NS IO_SEC(10)
 

@@ -46,6 +46,8 @@ PLANTS = [
     ("default", "src/base/a.c", SWITCH % "    default: break;\n", 9, CODES),
     ("include-order", "src/base/a.c", '#include "base/b.h"\n#include <string.h>\n', 2,
      '#include <string.h>\n\n#include "base/b.h"\n'),
+    ("include-order", "src/base/a.c", '#include "base/b.h"\n#ifdef A\n#endif\n#include <string.h>\n', 4,
+     '#include "base/b.h"\n#ifdef A\n#include <string.h>\n#include <a.h>\n#endif\n'),
     ("include-order", "src/base/own.c", '#include <string.h>\n\n#include "base/own.h"\n', 3,
      '#include "base/own.h"\n\n#include <string.h>\n'),
     ("include-order", "src/base/own.c", "int a;\n", 1, '#include "base/own.h"\n'),

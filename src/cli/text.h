@@ -1,0 +1,22 @@
+/* cli/text.h: small pure functions over text that the command line needs. */
+#ifndef CLI_TEXT_H
+#define CLI_TEXT_H
+
+#include "base/buf.h"
+#include "base/event.h"
+
+/* "text" in quotes; control characters as \xNN, so that a value cannot fake lines of ours. */
+void cli_quote(struct cd_buf *out, struct cd_str text);
+bool cli_is_alnum(char c); /* ASCII. */
+/* http:// or https:// and a host. */
+bool cli_is_http_url(struct cd_str text);
+/* How many letters must be added, dropped or changed to make one of the other. Texts of more than 64 bytes
+ * are far from everything. */
+unsigned cli_text_distance(struct cd_str a, struct cd_str b);
+/* Whether pattern is a glob of --watch-ignore: not empty, relative, brackets and escapes closed. CD_ESYNTAX
+ * with the reason in why. */
+CD_MUST_USE int cli_glob_check(struct cd_str pattern, struct cd_buf *why);
+/* The rest of a paragraph at `indent`, wrapped at `width` columns by words. No line break at the end. */
+void cli_wrap(struct cd_buf *out, struct cd_str text, unsigned indent, unsigned width, unsigned column);
+
+#endif
