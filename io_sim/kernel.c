@@ -250,6 +250,8 @@ void sim_free(struct sim *sim)
         sim_report_stuck(sim);
     if (sim->store_free != NULL)
         sim->store_free(sim);
+    if (sim->entropy_free != NULL)
+        sim->entropy_free(sim);
     sim_parts_free(sim);
     sim_actor_deinit(sim, &sim->plan);
     sim_actor_deinit(sim, &sim->wire);

@@ -242,6 +242,7 @@ struct sim {
     struct sim_net *net; /* net.c */
     struct sim_store *store; /* store.c: made by it on first use, freed through store_free. */
     void (*store_free)(struct sim *sim);
+    void (*entropy_free)(struct sim *sim); /* entropy.c, when it is installed. */
     struct sim_peers *peers; /* http.c, child.c */
     struct sim_record record; /* Of the event that fires. */
     enum sim_kind record_kind;
