@@ -148,6 +148,7 @@ struct sim_sweep {
 };
 bool sim_sweep_next(struct sim_sweep *s);
 void sim_sweep_arm(struct sim_sweep *s, struct sim_node *n);
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): name is declared here. */
 #define FOR_EACH_FAULT(name) for (struct sim_sweep name = {0}; sim_sweep_next(&name);)
 
 /* ---- Clock ----------------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@ struct contract {
 
 void contract_run(void (*flow)(struct contract *c));
 void contract_run_loops(unsigned loops, void (*flow)(struct contract *c));
-/* As contract_run_loops, with a bucket. On the real system it is the embedded store in dir, or the S3-compatible
- * one that the variables of tools/stores describe. */
+/* As contract_run_loops, with a bucket. On the real system it is the embedded store in dir, or the
+ * S3-compatible one that the variables of tools/stores describe. */
 void contract_run_store(unsigned loops, void (*flow)(struct contract *c));
 /* Runs work in another loop of the node and waits for it. Call from a fiber of loop 0. */
 void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg);
@@ -50,7 +50,8 @@ enum contract_store_fault {
     CONTRACT_DOWN, /* Until contract_store_heal: no connection; method and times mean nothing. */
 };
 /* The next times requests of this method ("PUT", "GET", "HEAD", "DELETE", "LIST") fare so. */
-bool contract_store_fault(struct contract *c, enum contract_store_fault fault, const char *method, unsigned times);
+bool contract_store_fault(struct contract *c, enum contract_store_fault fault, const char *method,
+                          unsigned times);
 void contract_store_heal(struct contract *c); /* Also at the end of each run. */
 /* The store under test takes conditions and ignores them: only its refusal is tested. */
 bool contract_store_is_broken(void);
