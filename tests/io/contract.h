@@ -26,6 +26,10 @@ void contract_run_store(unsigned loops, void (*flow)(struct contract *c));
 /* Runs work in another loop of the node and waits for it. Call from a fiber of loop 0. */
 void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg);
 
+/* Whether what is due at the same moment comes in the order of submission. io.h does not promise it; the real
+ * loop does it, the simulator by its policy. */
+bool contract_keeps_ties(void);
+
 /* Names resolve "localhost" to the node itself, as does 127.0.0.1; "nobody.invalid" is nobody. */
 
 /* Programs for children, which each harness has in its own way:

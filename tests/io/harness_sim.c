@@ -1,5 +1,6 @@
-/* tests/io/harness_sim.c: the contract on the simulator. Every flow runs on a fresh run of its own, with
- * nothing late and ties in the order of submission; tests/io_sim has the other policies and the faults. */
+/* tests/io/harness_sim.c: the contract on the simulator, each flow in a run of its own: with nothing late and
+ * ties in the order of submission, or, with CONTRACT_SEED, late and in any order by that seed. Faults are for
+ * tests/io_sim. */
 #include "contract.h"
 #include "io_sim/io_sim.h"
 
@@ -105,6 +106,20 @@ static void programs_make(struct sim *sim)
     sim_child_program(sim, "contract-hang", program_hang, NULL);
 }
 
+bool contract_keeps_ties(void)
+{
+    return getenv("CONTRACT_SEED") == NULL;
+}
+
+static struct sim *run_new(void)
+{
+    const char *seed = getenv("CONTRACT_SEED");
+    if (seed == NULL)
+        return sim_new(NULL);
+    return sim_new(
+        &(struct sim_opts){.seed = strtoull(seed, NULL, 10), .policy = SIM_RANDOM, .slack_ns = 10000});
+}
+
 static void check_over(struct harness *h)
 {
     if (sim_run_until(h->sim, is_over, h, IO_SEC(3600)) && sim_run_until(h->sim, is_clean, h, IO_MS(10)))
@@ -119,7 +134,7 @@ void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
 {
     struct harness h = {.flow = flow};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
-    h.sim = sim_new(NULL);
+    h.sim = run_new();
     h.node = sim_node(h.sim, &(struct sim_node_opts){.name = "node", .loops = loops});
     programs_make(h.sim);
     sim_disk_put(h.node, "/contract/d/", CD_STR(""));
