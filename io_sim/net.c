@@ -127,7 +127,8 @@ static void conn_draw_faults(struct sim_conn *c)
         struct sim_end *e = &c->end[side];
         const struct sim_link *l = sim_wire_link(sim, sim_end_wire(e));
         uint64_t draw = sim_draw(sim, "connection", c->id, side);
-        if (sim_strikes(draw, l->half_open_ppm))
+        e->out.half_open = sim_strikes(draw, l->half_open_ppm);
+        if (e->out.half_open)
             e->out.hole_from = sim_mix(draw, 1) % 4096;
         e->out.slow = sim_strikes(sim_mix(draw, 2), l->slow_ppm);
     }
@@ -461,14 +462,13 @@ void io_connect(struct io_stream *s, struct io *io, const struct io_addr *to, st
     }
     uint64_t id = sim_draw(sim, "connect", cd_hash64(0, from->name, strlen(from->name)), from->connects++);
     struct sim_conn *c = conn_new(sim, id);
-    c->loopback = n == from;
+    c->loopback = loopback;
     c->into = s;
     c->connecting = ev;
     sim_conn_hold(c);
     end_place(&c->end[0], from, loop);
     end_place(&c->end[1], n, NULL);
     conn_addresses(c, from, to->port);
-    c->loopback = loopback;
     ev->owner = c;
     ev->ended = connect_failed;
     struct sim_wire *w = sim_end_wire(&c->end[0]);

@@ -35,6 +35,7 @@ struct sim_pipe { /* Bytes from one end to the other. Positions count from the s
     uint64_t hole_from; /* Bytes from here on vanish; UINT64_MAX: none. */
     uint64_t fin_at; /* Position of the end of the stream; UINT64_MAX: not sent. */
     bool fin_arrived;
+    bool half_open; /* hole_from was drawn with the connection: resets vanish too. */
     bool slow;
     bool giving_up; /* An event will look whether something is still undelivered. */
     uint64_t last_at_ns; /* Arrival of the newest flight: the next one is not earlier. */

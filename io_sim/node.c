@@ -288,8 +288,8 @@ static bool cancel_waits(struct sim_loop *loop)
 void sim_loop_settle(struct sim_loop *loop)
 {
     struct sim_node *n = loop->node;
-    if (++n->unwound > SIM_UNWIND_EVENTS)
-        leak(n);
+    if (n->state == SIM_DYING && ++n->unwound > SIM_UNWIND_EVENTS)
+        leak(n); /* A loop that was stopped alone may live on: messages of the others still come. */
     if (loop->actor.scheduled > 0)
         return;
     if (loop->booted && !loop->unwound && n->program.unwind != NULL) {

@@ -153,6 +153,9 @@ int io_path_list(struct io *io, const char *path, void (*each)(void *arg, const 
         return rc;
     struct sim_inode *dir;
     rc = find_dir(loop, path, &dir);
+    uint32_t fails = loop->node->disk.read_fail_ppm;
+    if (rc == 0 && fails > 0 && sim_strikes(sim_draw(loop->sim, "list", dir->key, ++dir->reads), fails))
+        rc = IO_FAULT;
     sim_note(loop, SIM_PATH_LIST, rc, NULL, rc == 0 ? dir->names.count : 0, path);
     if (rc != 0)
         return rc;

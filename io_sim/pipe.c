@@ -190,7 +190,7 @@ static void fly_at(struct sim_end *from, struct sim_event *ev, uint64_t delay_ns
 
 void sim_end_send_reset(struct sim_end *e)
 {
-    if (e->silent || e->out.hole_from != NONE)
+    if (e->silent || e->out.half_open)
         return;
     struct sim *sim = e->node->sim;
     uint64_t delay = sim_wire_delay(sim, sim_end_wire(e), 0, pipe_draw(e, "reset", e->out.writes));
@@ -242,8 +242,8 @@ static void arrive(struct sim_end *from, uint64_t upto)
         p->fin_arrived = true;
     if (sim_end_wire(to)->cut)
         give_up_later(from); /* Nobody confirms. */
-    if (to->shut && p->arrived > p->consumed)
-        sim_end_send_reset(to);
+    if ((to->shut || to->broken != 0) && p->arrived > p->consumed)
+        sim_end_send_reset(to); /* Nobody is there for it any more. */
     read_kick(to);
 }
 

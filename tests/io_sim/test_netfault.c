@@ -15,6 +15,7 @@ struct talk {
     struct cd_buf got;
     uint64_t connected_ns, read_ns; /* When, in true time. */
     unsigned over;
+    bool replies; /* rx writes a byte a second too, which tx does not read. */
 };
 
 static void tx_flow(void *arg)
@@ -39,6 +40,20 @@ static void tx_flow(void *arg)
     t->over++;
 }
 
+struct rx_replies {
+    struct talk *t;
+    struct io_stream *stream;
+    bool over;
+};
+
+static void reply_flow(void *arg)
+{
+    struct rx_replies *r = arg;
+    while (rig_write(r->stream, "x", 1) == IO_OK)
+        (void)io_sleep(sim_io(r->t->rx, 0), IO_SEC(1));
+    r->over = true;
+}
+
 static void rx_flow(void *arg)
 {
     struct talk *t = arg;
@@ -49,7 +64,12 @@ static void rx_flow(void *arg)
     struct io_op op = {0};
     io_accept(&l, &s, &op, NULL);
     if (io_await(&op, io_now_ns(io) + IO_SEC(100)) == IO_OK) {
+        struct rx_replies r = {.t = t, .stream = &s};
+        if (t->replies)
+            (void)io_spawn(io, "replies", reply_flow, &r);
         t->read = rig_read_all(&s, &t->got);
+        while (t->replies && !r.over)
+            CHECK_INT(io_sleep(io, IO_SEC(1)), IO_OK);
         t->read_ns = sim_now_ns(t->sim);
         rig_close(&s);
     }
@@ -232,6 +252,21 @@ static void test_a_long_cut_ends_the_sender_and_not_the_reader(void **state)
     talk_end(&t);
 }
 
+static void test_a_reader_that_writes_after_a_long_cut_hears_of_the_reset(void **state)
+{
+    (void)state;
+    struct talk t = {.pause_ns = IO_MS(100), .bytes = 100000, .replies = true};
+    talk_start(&t, 6, &(struct sim_link){.delay_ns = 1000});
+    sim_run_for(t.sim, IO_SEC(2));
+    sim_cut(t.sim, t.tx, t.rx);
+    sim_run_for(t.sim, IO_SEC(30));
+    assert_int_equal(t.wrote, IO_RESET);
+    sim_heal_all(t.sim);
+    assert_true(sim_run_until(t.sim, talk_over, &t, IO_SEC(100)));
+    assert_int_equal(t.read, IO_RESET);
+    talk_end(&t);
+}
+
 static void test_a_cut_of_one_way_lets_the_other_pass(void **state)
 {
     (void)state;
@@ -362,6 +397,7 @@ CD_TESTS(netfault, cmocka_unit_test(test_delay_and_bandwidth_take_their_time),
          cmocka_unit_test(test_a_half_open_connection_swallows_and_its_writer_gives_up),
          cmocka_unit_test(test_a_short_cut_is_only_late),
          cmocka_unit_test(test_a_long_cut_ends_the_sender_and_not_the_reader),
+         cmocka_unit_test(test_a_reader_that_writes_after_a_long_cut_hears_of_the_reset),
          cmocka_unit_test(test_a_cut_of_one_way_lets_the_other_pass),
          cmocka_unit_test(test_connecting_over_a_cut_times_out),
          cmocka_unit_test(test_a_clog_bursts_and_nobody_gives_up),
