@@ -1,5 +1,7 @@
 /* io_sim/file.c: io_file_* over the simulated disk. Calls are synchronous; their latency keeps the loop busy.
  */
+#include <stdio.h>
+
 #include "io_sim/fs.h"
 
 #define STUCK_NS IO_SEC(5)
@@ -278,7 +280,9 @@ static void sync_fire(struct sim *sim, struct sim_event *e)
 {
     struct sim_handle *h = e->owner;
     int rc = sync_upto(h, e->num);
-    sim->record.note = h->path;
+    /* A copy: done may close the file, and the record is shown afterwards. */
+    (void)snprintf(sim->note, sizeof sim->note, "%s", h->path);
+    sim->record.note = sim->note;
     sim_op_done(sim, e, rc);
 }
 

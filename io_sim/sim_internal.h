@@ -245,6 +245,7 @@ struct sim {
     void (*entropy_free)(struct sim *sim); /* entropy.c, when it is installed. */
     struct sim_peers *peers; /* http.c, child.c */
     struct sim_record record; /* Of the event that fires. */
+    char note[256]; /* Its note, where the text does not outlive the event. */
     enum sim_kind record_kind;
     bool ending; /* In sim_free. */
 };

@@ -53,7 +53,7 @@ void run_result_write(struct cd_buf *out, const struct run_result *r)
     cd_buf_add_u64(out, r->code);
     cd_buf_add(out, r->invariant, sizeof r->invariant);
     const uint64_t numbers[] = {r->seed, r->failed_at_ns, r->events, r->virtual_ns,
-                                r->hash, r->boot_ns,      r->real_ns};
+                                r->hash, r->boot_ns,      r->cpu_ns};
     for (size_t i = 0; i < CD_COUNT(numbers); i++)
         cd_buf_add_u64(out, numbers[i]);
     cd_buf_add_u64(out, r->detail.len);
@@ -131,7 +131,7 @@ int run_result_read(struct run_result *r, struct cd_str bytes)
     r->code = (enum run_code)take_u64(&in);
     take_text(&in, r->invariant, sizeof r->invariant);
     uint64_t *const numbers[] = {&r->seed, &r->failed_at_ns, &r->events, &r->virtual_ns,
-                                 &r->hash, &r->boot_ns,      &r->real_ns};
+                                 &r->hash, &r->boot_ns,      &r->cpu_ns};
     for (size_t i = 0; i < CD_COUNT(numbers); i++)
         *numbers[i] = take_u64(&in);
     cd_buf_add_str(&r->detail, take(&in, take_u64(&in)));

@@ -31,8 +31,7 @@ struct run_result {
     struct cd_buf detail; /* owned; for people, may have several lines */
     uint64_t seed, failed_at_ns;
     uint64_t events, virtual_ns, hash;
-    uint64_t boot_ns,
-        real_ns; /* Real time: of the fleet's boot, and of the whole run. Not part of the hash. */
+    uint64_t boot_ns, cpu_ns; /* CPU time: of the fleet's boot, and of the whole run. Not part of the hash. */
     uint64_t *checkpoint; /* owned; the trace hash after each SIM_CHECKPOINT_EVENTS events */
     size_t checkpoints;
     struct run_mark *mark; /* owned */

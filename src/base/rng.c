@@ -52,13 +52,15 @@ uint64_t cd_rng_below(struct cd_rng *r, uint64_t n)
 void cd_rng_fill(struct cd_rng *r, void *out, size_t len)
 {
     unsigned char *at = out;
-    while (len > 0) {
+    for (; len >= 8; at += 8, len -= 8) {
         uint64_t x = cd_rng_next(r);
-        size_t take = len < 8 ? len : 8;
-        for (size_t i = 0; i < take; i++)
+        for (size_t i = 0; i < 8; i++) /* The compiler makes one store of it. */
             at[i] = (unsigned char)(x >> (8 * i));
-        at += take;
-        len -= take;
+    }
+    if (len > 0) {
+        uint64_t x = cd_rng_next(r);
+        for (size_t i = 0; i < len; i++)
+            at[i] = (unsigned char)(x >> (8 * i));
     }
 }
 

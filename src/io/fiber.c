@@ -258,16 +258,20 @@ static int await_op(struct io_fiber *f, struct io_op *op)
     return op->status;
 }
 
+/* On the heap, because its timer may outlive the await: what was lent with the op is good only until the
+ * fiber suspends again, so the await returns at once, and the cancelled timer comes to its end later. */
 struct deadline {
     struct io_timer timer;
-    struct io_op *op;
+    struct io_op *op; /* NULL: the await is over. */
     bool late;
 };
 
 static void deadline_done(struct io_op *op, int status)
 {
     struct deadline *d = CD_CONTAINER(op, struct deadline, timer.op);
-    if (status == IO_OK && io_busy(d->op)) {
+    if (d->op == NULL) {
+        cd_free(d);
+    } else if (status == IO_OK && io_busy(d->op)) {
         d->late = true;
         io_cancel(d->op);
     }
@@ -280,19 +284,17 @@ int io_await(struct io_op *op, uint64_t deadline_ns)
     if (deadline_ns == IO_FOREVER || op->io == NULL)
         return await_op(f, op);
     uint64_t now = io_now_ns(f->io);
-    struct deadline d = {.op = op};
-    io_timer_start(&d.timer, f->io, deadline_ns > now ? deadline_ns - now : 0, deadline_done);
+    struct deadline *d = cd_new(struct deadline);
+    d->op = op;
+    io_timer_start(&d->timer, f->io, deadline_ns > now ? deadline_ns - now : 0, deadline_done);
     int status = await_op(f, op);
-    if (io_busy(&d.timer.op)) {
-        /* The timer lives on this stack: it has to go first. */
-        struct io_op *timer = &d.timer.op;
-        timer->done = NULL;
-        io_cancel(timer);
-        timer->waiter = f;
-        f->awaits = timer;
-        fiber_suspend(f);
-    }
-    return d.late && status != IO_OK ? IO_TIMEDOUT : status;
+    bool late = d->late;
+    d->op = NULL;
+    if (io_busy(&d->timer.op))
+        io_cancel(&d->timer.op);
+    else
+        cd_free(d);
+    return late && status != IO_OK ? IO_TIMEDOUT : status;
 }
 
 int io_sleep(struct io *io, uint64_t ns)

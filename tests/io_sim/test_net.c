@@ -185,6 +185,38 @@ static void test_names_ports_and_refusals(void **state)
     sim_free(sim);
 }
 
+static void lent_flow(void *arg)
+{
+    struct io *io = arg;
+    struct io_listener l = {0};
+    struct io_stream s = {0}, t = {0};
+    struct io_addr at = {.port = 80};
+    CHECK_INT(io_listen(&l, io, &at, 0), IO_OK);
+    CHECK_INT(rig_connect(io, &s, "localhost", 80), IO_OK);
+    CHECK_INT(rig_accept(&l, &t), IO_OK);
+    CHECK_INT(rig_write(&s, "lent", 4), IO_OK);
+    struct io_read r = {0};
+    io_stream_read(&t, &r, NULL);
+    CHECK_INT(io_await(&r.op, io_now_ns(io) + IO_SEC(1)), IO_OK);
+    CHECK(r.len == 4 && memcmp(r.buf, "lent", 4) == 0);
+    rig_close(&s);
+    rig_close(&t);
+    rig_listener_close(&l);
+}
+
+/* The deadline's timer is cancelled then, and must not be waited for: the bytes go when the fiber suspends.
+ */
+static void test_lent_bytes_are_good_behind_an_await_with_a_deadline(void **state)
+{
+    (void)state;
+    struct sim *sim = sim_new(NULL);
+    struct sim_node *n = rig_node(sim, "n1");
+    (void)io_spawn(sim_io(n, 0), "lent", lent_flow, sim_io(n, 0));
+    assert_true(rig_run(sim, n, NULL));
+    sim_free(sim);
+}
+
 CD_TESTS(net, cmocka_unit_test(test_bytes_come_back_in_order_under_every_policy),
          cmocka_unit_test(test_a_writer_waits_for_its_reader),
-         cmocka_unit_test(test_names_ports_and_refusals))
+         cmocka_unit_test(test_names_ports_and_refusals),
+         cmocka_unit_test(test_lent_bytes_are_good_behind_an_await_with_a_deadline))

@@ -1,0 +1,18 @@
+# Writes OUT, a header that names the commit this tree is built from; touches it only when that changes.
+execute_process(COMMAND git -C ${TOP} rev-parse --short=12 HEAD OUTPUT_VARIABLE rev ERROR_QUIET
+                OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+if(failed)
+    set(rev "unknown")
+else()
+    execute_process(COMMAND git -C ${TOP} diff --quiet HEAD -- RESULT_VARIABLE dirty ERROR_QUIET)
+    if(dirty)
+        string(APPEND rev "-dirty")
+    endif()
+endif()
+set(text "#define CELLD_REV \"${rev}\"\n")
+if(EXISTS ${OUT})
+    file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+    file(WRITE ${OUT} "${text}")
+endif()

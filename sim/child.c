@@ -1,0 +1,234 @@
+/* sim/child.c: see child.h. */
+#include "sim/child.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/jobs.h"
+#include "sim/memory.h"
+#include "sim/swarm.h"
+
+#define PADDING_BYTES 6000u /* How much larger the environment is in the second run of a check. */
+#define STACK_BYTES (192u << 10) /* How much of the stack is filled with a pattern there. */
+#define LEAK_EXIT_CODE 23 /* Of the leak sanitizer. */
+
+/* The leak sanitizer's, where there is one. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+/* ---- Output
+ * ------------------------------------------------------------------------------------------------------- */
+
+struct sink {
+    int fd;
+    struct cd_buf buffer;
+};
+
+static void write_all(int fd, struct cd_str bytes)
+{
+    while (bytes.len > 0) {
+        ssize_t n = write(fd, bytes.ptr, bytes.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            _exit(1); /* Nobody reads: the parent is gone or has seen enough. */
+        bytes = cd_str_sub(bytes, (size_t)n, SIZE_MAX);
+    }
+}
+
+static void sink_flush(struct sink *s)
+{
+    write_all(s->fd, cd_buf_str(&s->buffer));
+    cd_buf_clear(&s->buffer);
+}
+
+static void sink_write(void *arg, struct cd_str text)
+{
+    struct sink *s = arg;
+    cd_buf_add_str(&s->buffer, text);
+    if (s->buffer.len >= (32u << 10))
+        sink_flush(s);
+}
+
+struct ending {
+    int out;
+    bool traced;
+    struct sink *sink;
+};
+
+static void write_result(const struct ending *e, const struct run_result *r)
+{
+    if (e->sink != NULL)
+        sink_flush(e->sink);
+    if (e->traced)
+        return;
+    struct cd_buf bytes = {0};
+    run_result_write(&bytes, r);
+    write_all(e->out, cd_buf_str(&bytes));
+    cd_buf_deinit(&bytes);
+}
+
+CD_NORETURN static void give_up(void *arg, struct run_result *r)
+{
+    write_result(arg, r);
+    _exit(0);
+}
+
+static void trap(void)
+{
+    (void)raise(SIGTRAP);
+}
+
+/* ---- The run
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void run_here(const struct run_options *o, const struct child_target *t, const struct child_mode *m,
+                     int out, struct run_progress *progress)
+{
+    struct scn drawn;
+    struct sink sink = {.fd = m->traced ? out : STDOUT_FILENO};
+    struct ending ending = {.out = out, .traced = m->traced};
+    struct run_setup setup = {
+        .seed = t->seed, .until_ns = o->until_ns, .break_event = o->break_serial, .trap = trap};
+    setup.scn = t->scn;
+    if (t->scn == NULL) {
+        swarm_draw(&drawn, t->seed);
+        setup.scn = &drawn;
+    }
+    setup.trace = m->traced ? RUN_TRACE_TEXT : o->trace;
+    setup.trace_from = m->trace_from;
+    if (setup.trace != RUN_TRACE_NONE) {
+        ending.sink = &sink;
+        setup.trace_write = sink_write;
+        setup.trace_arg = &sink;
+        (void)cd_buf_reserve(&sink.buffer, 1); /* Before the run: its blocks are counted. */
+    }
+    setup.progress = progress;
+    setup.cpu_ns = jobs_cpu_ns;
+    setup.give_up = give_up;
+    setup.give_up_arg = &ending;
+    struct run_result result;
+    run_execute(&setup, &result);
+    if (t->scn == NULL)
+        scn_deinit(&drawn);
+    bool passed = result.code == RUN_PASS;
+    if (passed && __lsan_do_recoverable_leak_check != NULL && __lsan_do_recoverable_leak_check() != 0)
+        run_result_fail(&result, RUN_LEAK, "leak.memory", result.virtual_ns,
+                        "the leak sanitizer found memory");
+    write_result(&ending, &result);
+    run_result_deinit(&result);
+    cd_buf_deinit(&sink.buffer);
+}
+
+/* ---- Elsewhere
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* What was on the stack before is what an uninitialised variable has. */
+__attribute__((noinline)) static void fill_stack(void)
+{
+    volatile char bytes[STACK_BYTES];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)0xa5;
+}
+
+CD_NORETURN static void exec_elsewhere(const struct child_target *t, const struct child_mode *m, int out,
+                                       char *const *argv)
+{
+    char order[128];
+    unsigned scenario = t->scn == NULL ? UINT_MAX : t->scenario;
+    (void)snprintf(order, sizeof order, "%d %u %llu %d %llu", out, scenario, (unsigned long long)t->seed,
+                   m->traced, (unsigned long long)m->trace_from);
+    char padding[PADDING_BYTES + 1];
+    memset(padding, 'x', PADDING_BYTES);
+    padding[PADDING_BYTES] = 0;
+    if (setenv(CHILD_VARIABLE, order, 1) != 0 || setenv("CELLD_SIM_PADDING", padding, 1) != 0 ||
+        setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0", 1) != 0)
+        _exit(1);
+    /* The other layout: addresses at random where ours are fixed, and the other way round. Where the system
+     * does not allow the change the new image still has its own random layout. */
+    int now = personality(0xffffffffu);
+    if (now >= 0)
+        (void)personality((unsigned long)now ^ ADDR_NO_RANDOMIZE);
+    (void)execv("/proc/self/exe", argv);
+    (void)fprintf(stderr, "cannot start a second image of this program: %s\n", strerror(errno));
+    _exit(1);
+}
+
+void child_run(const struct run_options *o, const struct child_target *t, const struct child_mode *m, int out,
+               char *const *argv, struct run_progress *progress)
+{
+    if (m->elsewhere)
+        exec_elsewhere(t, m, out, argv);
+    run_here(o, t, m, out, progress);
+}
+
+int child_order_read(struct child_order *o)
+{
+    *o = (struct child_order){.given = false};
+    const char *text = getenv(CHILD_VARIABLE);
+    if (text == NULL)
+        return 0;
+    uint64_t number[5];
+    struct cd_str rest = cd_str(text), piece;
+    for (unsigned i = 0; i < CD_COUNT(number); i++) {
+        if (!cd_str_next(&rest, ' ', &piece) || cd_str_u64(piece, &number[i]) != 0)
+            return CD_ESYNTAX;
+    }
+    if (rest.ptr != NULL || number[0] > INT_MAX || number[1] > UINT_MAX || number[3] > 1)
+        return CD_ESYNTAX;
+    o->given = true;
+    o->out = (int)number[0];
+    o->target.scenario = (unsigned)number[1];
+    o->target.seed = number[2];
+    o->mode.traced = number[3] == 1;
+    o->mode.trace_from = number[4];
+    memory_shuffle(o->target.seed * 2 + 0x9e3779b97f4a7c15u);
+    fill_stack();
+    return 0;
+}
+
+/* ---- What the end means
+ * ------------------------------------------------------------------------------------------- */
+
+/* What a child said, without a warning that the address sanitizer gives about every program with fibers. */
+static void add_said(struct cd_buf *out, struct cd_str err)
+{
+    struct cd_str line;
+    while (err.len > 0 && cd_str_next(&err, '\n', &line)) {
+        if (line.len > 0 && cd_str_find_str(line, CD_STR("fully support makecontext"), 0) == SIZE_MAX)
+            cd_buf_addf(out, "\n%.*s", (int)line.len, line.ptr);
+    }
+}
+
+void child_result(struct run_result *r, const struct child_target *t, struct cd_str out, struct cd_str err,
+                  int status, bool timed_out, const struct run_progress *progress)
+{
+    bool whole = run_result_read(r, out) == 0;
+    bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (whole && well) {
+        if (r->code != RUN_PASS)
+            add_said(&r->detail, err);
+        return;
+    }
+    run_result_deinit(r);
+    r->seed = t->seed;
+    r->events = progress == NULL ? 0 : progress->events;
+    r->virtual_ns = progress == NULL ? 0 : progress->now_ns;
+    if (timed_out)
+        run_result_fail(r, RUN_LIVENESS, "liveness.real-time", r->virtual_ns,
+                        "no end after %d s of real time", JOBS_REAL_TIME_MAX_S);
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == LEAK_EXIT_CODE)
+        run_result_fail(r, RUN_LEAK, "leak.memory", r->virtual_ns, "the leak sanitizer ended the run");
+    else if (WIFSIGNALED(status))
+        run_result_fail(r, RUN_ASSERTION, "assertion", r->virtual_ns, "event %llu ended by signal %d",
+                        (unsigned long long)r->events, WTERMSIG(status));
+    else
+        run_result_fail(r, RUN_ASSERTION, "sanitizer", r->virtual_ns, "event %llu ended with code %d",
+                        (unsigned long long)r->events, WEXITSTATUS(status));
+    add_said(&r->detail, err);
+}

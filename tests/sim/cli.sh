@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# cli.sh CELLD_SIM PLANTED: the command line: what is accepted, every exit code, the last line, the traces, the dump.
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
+scn=$top/tests/sim/scn plants=$top/scenarios/plants
+without() { sed -e "/^$1 /d" "$2"; }
+
+# Texts.
+run 0 "$sim" --help
+says '^usage: celld-sim'
+run 0 "$sim" --version
+says '^celld-sim [0-9.]+ \([0-9a-f]{12}'
+
+# 7: what is wrong with the question.
+run 7 "$sim" --sed 1
+complains 'unknown option --sed'
+run 7 "$sim" --seed 1..
+run 7 "$sim" "$tmp/none.scn"
+complains 'none.scn: No such file'
+printf 'scn 1\nload files\nat 3s explode n1\n' > "$tmp/bad.scn"
+run 7 "$sim" "$tmp/bad.scn"
+complains "bad.scn:3:7: unknown word 'explode'"
+printf 'scn 1\nload ledger cells=4\n' > "$tmp/later.scn"
+run 7 "$sim" "$tmp/later.scn"
+complains "later.scn:2: 'load ledger' is not available yet"
+printf 'scn 1\nload files for=2s\nexpect mark no.such_mark\n' > "$tmp/mark.scn"
+run 7 "$sim" "$tmp/mark.scn"
+complains 'wants mark no.such_mark'
+last_line '^celld-sim .*mark.scn --seed 1 --rev [^ ]+ # expect.mark at [0-9.]+s$'
+run 7 "$sim" --rev 0000000 --seed 1
+complains 'a seed belongs to a commit'
+
+# 0, and what is said about it.
+run 0 "$sim" "$scn/quiet.scn" --list-marks
+last_line '^1 run, 1 passed: [0-9]+ events in [0-9.]+s of virtual time, .* events/s, '
+rev=$("$sim" --version | sed 's/.*(\(.*\))/\1/')
+run 0 "$sim" "$scn/quiet.scn" --rev "$rev" --seed 1..3 --jobs 2 --quiet
+last_line '^3 runs, 3 passed'
+[ -s "$tmp/err" ] && fail '--quiet is not quiet'
+
+# 3, 4, 5, 6: failures, and the line that repeats them.
+without expect "$plants/files-ack-before-sync.scn" > "$tmp/safety.scn"
+run 3 "$planted" "$tmp/safety.scn"
+complains '^FAILED safety: files.acked-lost, seed 1, event [0-9]+, '
+last_line '^celld-sim .*/safety.scn --seed 1 --rev [^ ]+ # files.acked-lost at [0-9]+\.[0-9]{3}s$'
+printf 'scn 1\nload files for=5s\nexpect served all by 1s\n' > "$tmp/late.scn"
+run 4 "$sim" "$tmp/late.scn"
+last_line '# liveness.served at '
+run 5 "$planted" "$scn/assertion.scn"
+complains 'assertion failed: .*files.assertion'
+last_line '--seed 1 --rev [^ ]+ # assertion at [0-9]+\.[0-9]{3}s$'
+without expect "$plants/files-handle-kept.scn" > "$tmp/leak.scn"
+run 6 "$planted" "$tmp/leak.scn"
+complains 'file /data/log'
+last_line '# leak at '
+# The lowest seed that failed decides, whatever ended first.
+run 3 "$planted" "$tmp/safety.scn" --seed 1..4 --jobs 4 --quiet
+last_line '--seed 1 '
+
+# "expect fails" wants its own invariant, not any.
+sed 's/^expect .*/expect fails files.order/' "$plants/files-ack-before-sync.scn" > "$tmp/other.scn"
+run 7 "$planted" "$tmp/other.scn"
+complains 'wants files.order to fail, but files.acked-lost did'
+
+# A trace in text and JSON, from the start and up to a time.
+run 0 "$sim" "$scn/quiet.scn" --trace text --until 1s
+says '^[0-9]+ 0\.[0-9]{9} n1/0 file\.sync #[0-9]+'
+grep -q '^[0-9]* 2\.' "$tmp/out" && fail 'the trace goes on behind --until'
+run 0 "$sim" "$scn/quiet.scn" --trace json --until 1s
+says '^\{"event":[0-9]+,"ns":[0-9]+,"node":"n1","loop":0,"kind":"file.sync"'
+
+# What is dumped replays to the same run.
+run 0 "$sim" --seed 11 --trace text
+grep -E '^[0-9]+ [0-9]+[.]' "$tmp/out" | sha256sum > "$tmp/one"
+run 0 "$sim" --seed 11 --dump
+cp "$tmp/out" "$tmp/11.scn"
+run 0 "$sim" "$tmp/11.scn" --trace text
+grep -E '^[0-9]+ [0-9]+[.]' "$tmp/out" | sha256sum > "$tmp/two"
+cmp -s "$tmp/one" "$tmp/two" || fail 'a dumped scenario runs in another way than its seed'
+run 0 "$sim" "$tmp/11.scn" --dump
+cmp -s "$tmp/out" "$tmp/11.scn" || fail 'a dump of a dump is another one'
+
+# A debugger is called before an event: without one the trap ends the process.
+("$sim" "$scn/quiet.scn" --break-at 50 > "$tmp/out" 2> "$tmp/err"; echo $? > "$tmp/code") 2> "$tmp/shell"
+[ "$(cat "$tmp/code")" -eq 133 ] || fail 'no SIGTRAP before the event'
+
+# Shrinking keeps the failure and throws the rest away.
+{
+    without expect "$plants/files-ack-before-sync.scn"
+    printf 'net loss=1%%\nserver body-max=64k\nat 1s pause n1 100ms\nat 9s skew n1 +3s\nat 10s pause n1 200ms\n'
+} > "$tmp/large.scn"
+run 3 "$planted" "$tmp/large.scn" --shrink --quiet
+says '^# files.acked-lost at '
+complains '# files.acked-lost at '
+grep -qE 'pause|skew|loss|body-max' "$tmp/out" && fail 'what the failure does not need is still there'
+cp "$tmp/out" "$tmp/small.scn"
+run 3 "$planted" "$tmp/small.scn" --quiet
+last_line '# files.acked-lost at '
+run 0 "$sim" "$scn/quiet.scn" --shrink --quiet
+complains 'nothing to shrink'
+finish
