@@ -18,7 +18,9 @@ int http_out_check(const struct http_out *o, const struct cd_str *part, unsigned
         return IO_OK;
     if (size > o->left)
         return CD_ETOOBIG;
-    return last && size < o->left ? CD_EINVAL : IO_OK;
+    if (last && size < o->left)
+        return CD_EINVAL;
+    return IO_OK;
 }
 
 unsigned http_out_frame(struct http_out *o, const struct cd_str *part, unsigned parts, bool last)

@@ -1,8 +1,10 @@
-/* io/fiber.c: stackful fibers on ucontext, for protocol flows that read like their specification.
+/* io/fiber.c: stackful fibers, for protocol flows that read like their specification.
  *
  * A fiber runs until it awaits, then the loop goes on; its op's completion makes it ready again. Stacks have
- * a guard page below them and are kept for reuse. The address sanitizer and the thread sanitizer are told
- * about every switch. */
+ * a guard below them and are kept for reuse. A stack is entered once, through ucontext; every later switch is
+ * a jump, because swapcontext makes a system call for the signal mask, which is the same everywhere here. The
+ * address sanitizer and the thread sanitizer are told about every switch. */
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -23,7 +25,6 @@
 #endif
 #endif
 #ifdef FIBER_ASAN
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef FIBER_TSAN
@@ -43,7 +44,8 @@ struct io_fiber {
     void *arg;
     struct io_op *awaits;
     bool canceled, ended;
-    ucontext_t context, back;
+    bool entered; /* Its stack has fiber_main on it, and here is set. */
+    jmp_buf here, back; /* Where the fiber and the loop go on. */
     char *stack; /* owned; GUARD_BYTES of guard first. */
 #ifdef FIBER_ASAN
     void *fake_stack, *back_fake_stack;
@@ -86,23 +88,57 @@ __attribute__((always_inline)) static inline void switch_after(struct io_fiber *
     (void)into;
 }
 
-static void fiber_suspend(struct io_fiber *f)
+/* Away from the fiber, until the loop resumes it. Not inlined, as all that call setjmp: a second return finds
+ * none of a caller's variables in registers. */
+__attribute__((noinline)) static void fiber_suspend(struct io_fiber *f)
 {
-    switch_before(f, false);
-    int rc = swapcontext(&f->context, &f->back);
-    CD_ASSERT(rc == 0);
+    if (_setjmp(f->here) == 0) {
+        switch_before(f, false);
+        _longjmp(f->back, 1);
+    }
     switch_after(f, true);
 }
 
-/* makecontext passes ints only: the pointer comes in two halves. */
+/* One flow after the other, on one stack. makecontext passes ints only: the pointer comes in two halves. */
 static void fiber_main(unsigned high, unsigned low)
 {
     struct io_fiber *f = (struct io_fiber *)(uintptr_t)((uint64_t)high << 32 | low);
     switch_after(f, true);
-    f->flow(f->arg);
-    f->ended = true;
-    fiber_suspend(f);
+    for (;;) {
+        f->flow(f->arg);
+        f->ended = true;
+        fiber_suspend(f);
+    }
+}
+
+/* Onto the fiber's stack for the first time. Nothing returns from here, so the address sanitizer may not mark
+ * this frame: nobody would take the marks away. */
+__attribute__((noinline, no_sanitize_address)) static void fiber_enter(struct io_fiber *f)
+{
+    ucontext_t context;
+    int rc = getcontext(&context);
+    CD_ASSERT(rc == 0);
+    context.uc_stack.ss_sp = f->stack + GUARD_BYTES;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = NULL;
+    uint64_t self = (uint64_t)(uintptr_t)f;
+    makecontext(&context, (void (*)(void))fiber_main, 2, (unsigned)(self >> 32), (unsigned)self);
+    f->entered = true;
+    switch_before(f, true);
+    (void)setcontext(&context);
     CD_UNREACHABLE();
+}
+
+/* Into the fiber, until it suspends. */
+__attribute__((noinline)) static void fiber_switch(struct io_fiber *f)
+{
+    if (_setjmp(f->back) == 0) {
+        if (!f->entered)
+            fiber_enter(f);
+        switch_before(f, true);
+        _longjmp(f->here, 1);
+    }
+    switch_after(f, false);
 }
 
 static struct io_fiber *fiber_take(struct io *io)
@@ -110,12 +146,7 @@ static struct io_fiber *fiber_take(struct io *io)
     struct cd_link *spare = cd_list_pop(&io->spare);
     if (spare != NULL) {
         io->spares--;
-        struct io_fiber *kept = CD_CONTAINER(spare, struct io_fiber, link);
-#ifdef FIBER_ASAN
-        /* The frames that its last flow never returned from left their marks. */
-        __asan_unpoison_memory_region(kept->stack + GUARD_BYTES, STACK_BYTES);
-#endif
-        return kept;
+        return CD_CONTAINER(spare, struct io_fiber, link);
     }
     struct io_fiber *f = cd_new(struct io_fiber);
     f->stack = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -123,11 +154,17 @@ static struct io_fiber *fiber_take(struct io *io)
     CD_ASSERT(f->stack != MAP_FAILED);
     int rc = mprotect(f->stack, GUARD_BYTES, PROT_NONE);
     CD_ASSERT(rc == 0);
+#ifdef FIBER_TSAN
+    f->tsan = __tsan_create_fiber(0);
+#endif
     return f;
 }
 
 static void fiber_free(struct io_fiber *f)
 {
+#ifdef FIBER_TSAN
+    __tsan_destroy_fiber(f->tsan);
+#endif
     int rc = munmap(f->stack, GUARD_BYTES + STACK_BYTES);
     CD_ASSERT(rc == 0);
     cd_free(f);
@@ -138,27 +175,12 @@ static void fiber_give_back(struct io_fiber *f)
     struct io *io = f->io;
     cd_link_remove(&f->alive);
     io->fibers--;
-#ifdef FIBER_TSAN
-    __tsan_destroy_fiber(f->tsan);
-#endif
     if (io->spares < STACKS_KEPT_MAX) {
         io->spares++;
         cd_list_push_front(&io->spare, &f->link);
     } else {
         fiber_free(f);
     }
-}
-
-/* Apart from io_spawn, because getcontext may return twice as far as the compiler knows. */
-__attribute__((noinline)) static void context_prepare(struct io_fiber *f)
-{
-    int rc = getcontext(&f->context);
-    CD_ASSERT(rc == 0);
-    f->context.uc_stack.ss_sp = f->stack + GUARD_BYTES;
-    f->context.uc_stack.ss_size = STACK_BYTES;
-    f->context.uc_link = NULL;
-    uint64_t self = (uint64_t)(uintptr_t)f;
-    makecontext(&f->context, (void (*)(void))fiber_main, 2, (unsigned)(self >> 32), (unsigned)self);
 }
 
 struct io_fiber *io_spawn(struct io *io, const char *name, void (*flow)(void *arg), void *arg)
@@ -174,10 +196,8 @@ struct io_fiber *io_spawn(struct io *io, const char *name, void (*flow)(void *ar
     f->fake_stack = NULL;
 #endif
 #ifdef FIBER_TSAN
-    f->tsan = __tsan_create_fiber(0);
     __tsan_set_fiber_name(f->tsan, name);
 #endif
-    context_prepare(f);
     io->fibers++;
     cd_list_push(&io->alive, &f->alive);
     io_fiber_wake(f);
@@ -203,10 +223,7 @@ void io_fiber_resume(struct io_fiber *f)
     CD_ASSERT(cd_link_linked(&f->link)); /* Ready, not suspended in an await. */
     cd_link_remove(&f->link);
     io->running = f;
-    switch_before(f, true);
-    int rc = swapcontext(&f->back, &f->context);
-    CD_ASSERT(rc == 0);
-    switch_after(f, false);
+    fiber_switch(f);
     io->running = NULL;
     if (f->ended)
         fiber_give_back(f);
