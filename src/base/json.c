@@ -306,9 +306,21 @@ static bool must_escape(const char *at, size_t len, unsigned *code)
     return true;
 }
 
+static bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
 void cd_json_escape(struct cd_buf *out, struct cd_str s)
 {
     for (size_t at = 0; at < s.len;) {
+        size_t plain = at;
+        while (plain < s.len && is_plain(s.ptr[plain]))
+            plain++;
+        cd_buf_add(out, s.ptr + at, plain - at);
+        at = plain;
+        if (at == s.len)
+            return;
         size_t len = cd_utf8_len(cd_str_sub(s, at, SIZE_MAX));
         unsigned code;
         if (len == 0)

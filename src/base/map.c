@@ -95,11 +95,31 @@ static void rebalance(struct cd_map *m, struct cd_map_node *n)
     }
 }
 
+/* Shorter keys end in zeros: heads that are equal decide nothing. */
+static uint64_t head_of(struct cd_str key)
+{
+    unsigned char bytes[8] = {0};
+    if (key.len > 0)
+        memcpy(bytes, key.ptr, key.len < 8 ? key.len : 8);
+    uint64_t head = 0;
+    for (unsigned i = 0; i < 8; i++)
+        head = head << 8 | bytes[i];
+    return head;
+}
+
+static int compare(struct cd_str key, uint64_t head, const struct cd_map_node *n)
+{
+    if (head != n->head)
+        return head < n->head ? -1 : 1;
+    return cd_str_cmp(key, cd_map_key(n));
+}
+
 static struct cd_map_node *find(const struct cd_map *m, struct cd_str key)
 {
+    uint64_t head = head_of(key);
     struct cd_map_node *n = m->root;
     while (n != NULL) {
-        int order = cd_str_cmp(key, cd_map_key(n));
+        int order = compare(key, head, n);
         if (order == 0)
             return n;
         n = n->child[order > 0];
@@ -116,9 +136,10 @@ void *cd_map_get(const struct cd_map *m, struct cd_str key)
 void *cd_map_put(struct cd_map *m, struct cd_str key, void *value)
 {
     CD_ASSERT(value != NULL);
+    uint64_t head = head_of(key);
     struct cd_map_node **at = &m->root, *parent = NULL;
     while (*at != NULL) {
-        int order = cd_str_cmp(key, cd_map_key(*at));
+        int order = compare(key, head, *at);
         if (order == 0) {
             void *old = (*at)->value;
             (*at)->value = value;
@@ -130,6 +151,7 @@ void *cd_map_put(struct cd_map *m, struct cd_str key, void *value)
     struct cd_map_node *n = cd_alloc(sizeof *n + key.len);
     if (key.len > 0)
         memcpy(n->key, key.ptr, key.len);
+    n->head = head;
     n->len = key.len;
     n->value = value;
     n->parent = parent;
@@ -232,9 +254,10 @@ struct cd_map_node *cd_map_prev(const struct cd_map_node *n)
 
 struct cd_map_node *cd_map_at_or_after(const struct cd_map *m, struct cd_str key)
 {
+    uint64_t head = head_of(key);
     struct cd_map_node *n = m->root, *best = NULL;
     while (n != NULL) {
-        if (cd_str_cmp(cd_map_key(n), key) >= 0) {
+        if (compare(key, head, n) <= 0) {
             best = n;
             n = n->child[0];
         } else {

@@ -185,6 +185,14 @@ bool cd_str_is_utf8(struct cd_str s)
 {
     size_t at = 0;
     while (at < s.len) {
+        uint64_t eight;
+        if (s.len - at >= sizeof eight) {
+            memcpy(&eight, s.ptr + at, sizeof eight);
+            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
+                at += sizeof eight;
+                continue;
+            }
+        }
         size_t len = cd_utf8_len(cd_str_sub(s, at, SIZE_MAX));
         if (len == 0)
             return false;

@@ -70,11 +70,13 @@ static void model_keys(struct model *m, char *store)
         }
     }
     assert_true(n > 360);
-    while (n < MODEL_KEYS) { /* And long ones with a common front. */
-        memset(store, 'x', 40);
-        store[39] = (char)(unsigned char)n;
-        m->key[n++] = cd_str_of(store, 40);
-        store += 40;
+    /* And longer ones: half with a common front, half of nothing but zeros. */
+    for (unsigned i = 0; n < MODEL_KEYS; i++, store += 40) {
+        size_t len = i % 2 == 0 ? 40 : 6 + i / 2;
+        memset(store, i % 2 == 0 ? 'x' : '\0', 40);
+        if (i % 2 == 0)
+            store[39] = (char)(unsigned char)n;
+        m->key[n++] = cd_str_of(store, len);
     }
     qsort(m->key, n, sizeof m->key[0], by_bytes);
 }

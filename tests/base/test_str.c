@@ -1,6 +1,8 @@
 /* Borrowed text: cutting, comparing, searching, strict numbers, UTF-8. */
 #include "support/test.h"
 
+#include <string.h>
+
 static const struct cd_str none = {NULL, 0};
 
 static void test_sub_is_cut_to_what_there_is(void **state)
@@ -230,6 +232,28 @@ static void test_malformed_utf8_is_refused(void **state)
     assert_true(cd_str_is_utf8(CD_STR("a\0\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80")));
 }
 
+static void test_a_bad_byte_is_seen_wherever_it_stands(void **state)
+{
+    char text[41];
+    (void)state;
+    for (size_t len = 0; len <= sizeof text; len++) {
+        memset(text, 'a', sizeof text);
+        assert_true(cd_str_is_utf8(cd_str_of(text, len)));
+        for (size_t at = 0; at < len; at++) {
+            text[at] = '\x80';
+            assert_false(cd_str_is_utf8(cd_str_of(text, len)));
+            text[at] = '\xc3';
+            assert_false(cd_str_is_utf8(cd_str_of(text, len)));
+            if (at + 1 < len) {
+                text[at + 1] = '\xa4';
+                assert_true(cd_str_is_utf8(cd_str_of(text, len)));
+                text[at + 1] = 'a';
+            }
+            text[at] = 'a';
+        }
+    }
+}
+
 static void test_dup_copies_and_ends_with_nul(void **state)
 {
     (void)state;
@@ -253,4 +277,5 @@ CD_TESTS(str, cmocka_unit_test(test_sub_is_cut_to_what_there_is),
          cmocka_unit_test(test_every_code_point_is_utf8_and_no_surrogate_is),
          cmocka_unit_test(test_nothing_but_code_points_is_utf8),
          cmocka_unit_test(test_malformed_utf8_is_refused),
+         cmocka_unit_test(test_a_bad_byte_is_seen_wherever_it_stands),
          cmocka_unit_test(test_dup_copies_and_ends_with_nul))
