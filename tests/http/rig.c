@@ -23,8 +23,9 @@ static void stop_done(struct io_op *op, int status)
 
 static void server_unwind(struct io *io, void *arg)
 {
-    (void)io;
     struct rig *r = arg;
+    if (r->also_unwind != NULL)
+        r->also_unwind(io, arg);
     if (r->server != NULL && !io_busy(&r->stop))
         http_server_stop(r->server, 0, &r->stop, stop_done);
 }

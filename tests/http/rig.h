@@ -26,6 +26,7 @@ struct rig {
     uint64_t grace_ns;
     int stop_status;
     bool stopped;
+    void (*also_unwind)(struct io *io, void *arg); /* May be NULL; its arg is the rig. */
     bool unwinds; /* The node may crash: its server ends when the node unwinds. */
 };
 
