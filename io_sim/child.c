@@ -145,6 +145,7 @@ static void child_dead(struct sim_node *n)
         cd_link_remove(&x->link);
         x->owner->code = x->code;
         x->owner->impl = NULL;
+        x->exited->drop = NULL;
         bool canceled = x->parent->frozen || x->owner->exited.canceling;
         sim_op_finish(x->exited, canceled ? IO_CANCELED : IO_OK, 0);
     }

@@ -53,7 +53,8 @@ uint64_t sim_seed(const struct sim *sim);
 uint64_t sim_events(const struct sim *sim); /* Fired so far. The next one has the number sim_events() + 1. */
 struct sim *sim_of(struct io *io);
 
-/* Runs fn(arg) after after_ns as an event outside of all nodes, for plans of faults and workloads. */
+/* Runs fn(arg) after after_ns as an event outside of all nodes, for plans of faults and workloads.
+ * What is not due before sim_free never runs. */
 void sim_at(struct sim *sim, uint64_t after_ns, void (*fn)(struct sim *sim, void *arg), void *arg);
 
 /* ---- Randomness ------------------------------------------------------------------------------ */

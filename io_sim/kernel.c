@@ -243,6 +243,7 @@ void sim_free(struct sim *sim)
 {
     CD_ASSERT(current == NULL); /* Not from inside of a callback. */
     sim->ending = true;
+    sim_actor_deinit(sim, &sim->plan); /* Nothing is planned beyond the end. */
     for (struct cd_link *k = cd_list_first(&sim->nodes); k != NULL; k = cd_list_next(&sim->nodes, k))
         sim_crash(CD_CONTAINER(k, struct sim_node, link), SIM_KILL);
     sim_heal_all(sim);
@@ -253,7 +254,7 @@ void sim_free(struct sim *sim)
     if (sim->entropy_free != NULL)
         sim->entropy_free(sim);
     sim_parts_free(sim);
-    sim_actor_deinit(sim, &sim->plan);
+    CD_ASSERT(cd_list_empty(&sim->plan.events));
     sim_actor_deinit(sim, &sim->wire);
     sim_actor_deinit(sim, &sim->store_actor);
     sim_nodes_free(sim);

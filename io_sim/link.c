@@ -199,8 +199,8 @@ void sim_swizzle(struct sim_node *n, uint64_t ns)
     uint64_t draw = sim_draw(sim, "swizzle", n->id, sim->now_ns);
     for (struct cd_link *k = cd_list_first(&sim->nodes); k != NULL; k = cd_list_next(&sim->nodes, k)) {
         struct sim_node *other = CD_CONTAINER(k, struct sim_node, link);
-        if (other == n)
-            continue;
+        if (other == n || other->parent != NULL)
+            continue; /* Children use their parent's wires. */
         for (unsigned way = 0; way < 2; way++) {
             uint64_t d = sim_mix(sim_mix(draw, other->id), way);
             /* Each begins somewhere in the first half and ends somewhere in the second. */
