@@ -184,6 +184,8 @@ CURL *real_curl_easy(struct real_loop *l)
     SET(easy, CURLOPT_NOPROXY, "*");
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    if (l->node->ca_file != NULL)
+        SET(easy, CURLOPT_CAINFO, l->node->ca_file);
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);

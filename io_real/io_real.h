@@ -15,8 +15,10 @@ struct io_real_opts {
     bool pin; /* Fix each shard to a CPU, when there are as many shards as CPUs. */
     int log_fd; /* Borrowed. Where events go; -1: nowhere. */
     enum cd_event_format log_format;
-    struct cd_str
-        log_filter; /* operations.md 7.2, as cd_event_filter_parse has accepted it; empty: "info". */
+    /* operations.md 7.2, as cd_event_filter_parse has accepted it; empty: "info". */
+    struct cd_str log_filter;
+    /* PEM: who may vouch for servers in place of the system's. Copied; NULL: the system's. */
+    const char *ca_file;
 };
 
 /* Never fails for reasons of its own; a machine without file descriptors or memory for a loop stops the

@@ -20,6 +20,7 @@ struct io_real *io_real_new(const struct io_real_opts *opts)
     cd_list_init(&node->ports);
     node->count = 1 + opts->shards;
     node->pin = opts->pin;
+    node->ca_file = opts->ca_file == NULL ? NULL : cd_str_dup(cd_str(opts->ca_file));
     if (opts->log_fd >= 0)
         node->log = real_log_new(opts->log_fd, opts->log_format, opts->log_filter);
     node->loops = cd_alloc(node->count * sizeof(struct real_loop *));
@@ -40,6 +41,7 @@ void io_real_free(struct io_real *node)
     CD_ASSERT(cd_list_empty(&node->ports));
     real_log_free(node->log);
     (void)pthread_mutex_destroy(&node->lock);
+    cd_free(node->ca_file);
     cd_free(node->loops);
     cd_free(node->threads);
     cd_free(node);
