@@ -23,8 +23,7 @@ static void add_value(struct cd_buf *out, const struct cd_field *f)
     CD_UNREACHABLE();
 }
 
-/* The part of a target's name below the program's own: "" for `celld`, `store` for `store` and `celld.store`.
- */
+/* A target's name below the program's own: "" for `celld`, `store` for `store` and `celld.store`. */
 static struct cd_str local_name(struct cd_str target)
 {
     if (cd_str_eq(target, CD_STR("celld")))

@@ -136,8 +136,7 @@ int cd_str_hex_u64(struct cd_str s, uint64_t *out)
     return parse_u64(s, 16, out);
 }
 
-/* Length of the sequence that starts with lead, and the range its second byte must be in (Unicode table 3-7).
- */
+/* Length of the sequence that lead starts, and the range of its second byte (Unicode table 3-7). */
 static size_t utf8_shape(unsigned char lead, unsigned char *low, unsigned char *high)
 {
     *low = 0x80;

@@ -48,8 +48,8 @@ void io_leave(struct io *io);
 /* Marks op busy and names it. The backend then sets op->cancel (NULL: it cannot be hurried). op->link and
  * op->impl are the backend's until completion; io_complete unlinks op->link. */
 void io_begin(struct io_op *op, struct io *io, io_done_fn *done);
-/* Makes op idle, then calls done or wakes the waiting fiber. Only from the loop, never from submit or cancel.
- */
+/* Makes op idle, then calls done or wakes the waiting fiber. Only from the loop, inside io_enter, never from
+ * submit or cancel and never from a fiber: asserted. */
 void io_complete(struct io_op *op, int status);
 /* Completes at the next turn: what submit and cancel use when the result is known at once. op is busy
  * already. */
@@ -77,8 +77,7 @@ CD_MUST_USE int io_store_key(struct cd_buf *out, struct cd_str prefix, struct cd
 /* Results of the last use go, inputs stay. */
 void io_store_clear(struct io_store *s);
 void io_list_clear(struct io_list *l);
-/* Appends an entry; its key is copied. io_list_seal must follow the last one: only then do keys point right.
- */
+/* Appends an entry; its key is copied. io_list_seal must follow the last one: only then keys point right. */
 void io_list_add(struct io_list *l, struct cd_str key, uint64_t size, int64_t modified_ms, bool is_prefix);
 void io_list_seal(struct io_list *l);
 void io_list_cut(struct io_list *l, unsigned count); /* Before the seal: keeps the first count. */
