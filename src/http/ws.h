@@ -12,6 +12,7 @@
 #include "http/client.h"
 #include "http/server.h"
 #include "http/ws_frame.h"
+#include "http/ws_handshake.h"
 
 struct http_ws_opts { /* Zeroed members mean the value in brackets. */
     uint64_t message_max; /* [32 MiB] Larger messages close the socket with 1009. */

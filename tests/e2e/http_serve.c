@@ -1,14 +1,14 @@
 /* e2e/http_serve.c: a server of src/http on the real system, for tests with foreign clients and for
  * benchmarks.
  *
- * usage: http_serve [name=value...]: port, head_ms, idle_ms, body_ms, write_ms, body_max, connections. Prints
- * "listening PORT". SIGTERM stops it with two seconds of grace. */
+ * usage: http_serve [name=value...]: port, head_ms, idle_ms, body_ms, write_ms, body_max, message_max,
+ * connections. Prints "listening PORT". SIGTERM stops it with two seconds of grace. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/encode.h"
-#include "http/server.h"
+#include "http/ws.h"
 #include "io_real/io_real.h"
 
 #define BODY_ROOM 65536
@@ -19,8 +19,12 @@ struct serve {
     struct http_server_opts opts;
     struct io_addr at;
     struct http_server *server;
-    struct io_op stop;
+    struct http_ws_opts socket_opts;
+    struct http_ws_host *sockets;
+    struct io_op stop, sockets_stop;
     unsigned gone, broken;
+    unsigned closed_code; /* Of the last socket that ended. */
+    bool closed_clean;
 };
 
 /* One exchange that takes more than one step. */
@@ -172,6 +176,85 @@ static void slow_done(struct io_op *op, int status)
     talk_free(t);
 }
 
+/* ---- /ws: sends messages back; "close CODE REASON" closes
+ * ----------------------------------------------------- */
+
+struct bounce {
+    struct http_ws_send send;
+    struct http_ws *ws;
+    struct cd_buf bytes;
+};
+
+static void bounced(struct io_op *op, int status)
+{
+    struct bounce *b = CD_CONTAINER(op, struct bounce, send.op);
+    if (status == IO_OK && b->ws != NULL)
+        http_ws_resume(b->ws);
+    cd_buf_deinit(&b->bytes);
+    cd_free(b);
+}
+
+static bool close_wanted(struct http_ws *ws, struct cd_str text)
+{
+    struct cd_str word;
+    uint64_t code = 0;
+    if (!cd_str_starts(text, CD_STR("close ")))
+        return false;
+    text = cd_str_sub(text, 6, SIZE_MAX);
+    if (!cd_str_next(&text, ' ', &word) || cd_str_u64(word, &code) != 0)
+        return false;
+    return http_ws_close(ws, (unsigned)code, text) == 0;
+}
+
+static void ws_message(void *arg, struct http_ws *ws, enum http_ws_opcode kind, struct cd_str bytes)
+{
+    (void)arg;
+    if (kind == HTTP_WS_TEXT && close_wanted(ws, bytes))
+        return;
+    struct bounce *b = cd_new(struct bounce);
+    b->ws = ws;
+    cd_buf_add_str(&b->bytes, bytes);
+    /* A megabyte of unsent answers is enough: the client has to wait. */
+    if (http_ws_unsent(ws) + bytes.len > 1u << 20)
+        http_ws_pause(ws);
+    http_ws_send(ws, &b->send, kind, cd_buf_str(&b->bytes), bounced);
+}
+
+static void ws_ended(void *arg, struct http_ws *ws, unsigned code, struct cd_str reason, bool clean)
+{
+    struct serve *s = arg;
+    (void)reason;
+    s->closed_code = code;
+    s->closed_clean = clean;
+    http_ws_free(ws);
+}
+
+static const struct http_ws_listener ws_listener = {ws_message, NULL, ws_ended};
+
+struct accepting {
+    struct http_ws_accept a;
+    struct serve *s;
+};
+
+static void ws_accepted(struct io_op *op, int status)
+{
+    struct accepting *with = CD_CONTAINER(op, struct accepting, a.op);
+    if (status == IO_OK)
+        http_ws_listen(with->a.ws, &ws_listener, with->s);
+    cd_free(with);
+}
+
+static void ws_accept(struct serve *s, struct http_exchange *x)
+{
+    struct accepting *with = cd_new(struct accepting);
+    struct cd_str offered =
+        http_field_value(x->head->field, x->head->field_count, CD_STR("sec-websocket-protocol"));
+    with->s = s;
+    http_ws_accept(&with->a, s->sockets, x,
+                   http_list_has(offered, CD_STR("bounce")) ? CD_STR("bounce") : CD_STR(""), NULL, 0,
+                   ws_accepted);
+}
+
 /* ---- What is known at once
  * ------------------------------------------------------------------------------------ */
 
@@ -190,8 +273,10 @@ static void answer_fields(struct http_exchange *x)
 static void answer_stats(struct serve *s, struct http_exchange *x)
 {
     struct cd_buf text = {0};
-    cd_buf_addf(&text, "{\"connections\":%u,\"gone\":%u,\"broken\":%u}", http_server_connections(s->server),
-                s->gone, s->broken);
+    cd_buf_addf(&text,
+                "{\"connections\":%u,\"sockets\":%u,\"gone\":%u,\"broken\":%u,\"code\":%u,\"clean\":%s}",
+                http_server_connections(s->server), http_ws_host_count(s->sockets), s->gone, s->broken,
+                s->closed_code, s->closed_clean ? "true" : "false");
     http_answer_text(x, 200, "application/json", cd_buf_str(&text));
     cd_buf_deinit(&text);
 }
@@ -214,6 +299,8 @@ static void handle(void *arg, struct http_exchange *x)
         answer_fields(x);
     } else if (cd_str_eq(path, CD_STR("/stats"))) {
         answer_stats(s, x);
+    } else if (cd_str_eq(path, CD_STR("/ws"))) {
+        ws_accept(s, x);
     } else if (cd_str_eq(path, CD_STR("/cut"))) {
         http_exchange_close(x);
     } else {
@@ -224,12 +311,20 @@ static void handle(void *arg, struct http_exchange *x)
 /* ---- Start and end
  * -------------------------------------------------------------------------------------------- */
 
+static void sockets_stopped(struct io_op *op, int status)
+{
+    struct serve *s = CD_CONTAINER(op, struct serve, sockets_stop);
+    (void)status;
+    http_ws_host_free(s->sockets);
+    io_stop(s->io);
+}
+
 static void stopped(struct io_op *op, int status)
 {
     struct serve *s = CD_CONTAINER(op, struct serve, stop);
     (void)status;
     http_server_free(s->server);
-    io_stop(s->io);
+    http_ws_host_stop(s->sockets, HTTP_WS_RESTART, IO_SEC(1), &s->sockets_stop, sockets_stopped);
 }
 
 static void signaled(struct io *io, int number, void *arg)
@@ -237,7 +332,7 @@ static void signaled(struct io *io, int number, void *arg)
     struct serve *s = arg;
     (void)io;
     (void)number;
-    if (!io_busy(&s->stop))
+    if (!io_busy(&s->stop) && !io_busy(&s->sockets_stop))
         http_server_stop(s->server, IO_SEC(2), &s->stop, stopped);
 }
 
@@ -245,6 +340,7 @@ static void entry(struct io *io, void *arg)
 {
     struct serve *s = arg;
     s->io = io;
+    s->sockets = http_ws_host_new(io, &s->socket_opts);
     int rc = http_server_open(&s->server, io, &s->at, 0, &s->opts, handle, s);
     if (rc != 0) {
         fprintf(stderr, "http_serve: cannot listen: %s\n", cd_err_text(rc));
@@ -276,6 +372,8 @@ static void option(struct serve *s, const char *text)
         s->opts.write_timeout_ns = IO_MS(value);
     else if (cd_str_eq(name, CD_STR("body_max")))
         s->opts.limits.body_max = value;
+    else if (cd_str_eq(name, CD_STR("message_max")))
+        s->socket_opts.message_max = value;
     else if (cd_str_eq(name, CD_STR("connections")))
         s->opts.connections_max = (unsigned)value;
     else {

@@ -32,8 +32,11 @@ static void server_unwind(struct io *io, void *arg)
 
 void rig_open(struct rig *r, uint64_t seed)
 {
-    r->sim = sim_new(&(struct sim_opts){.seed = seed});
-    sim_link_set(r->sim, NULL, NULL, &(struct sim_link){.delay_ns = IO_MS(1)});
+    r->sim_opts.seed = seed;
+    r->sim = sim_new(&r->sim_opts);
+    if (r->link.delay_ns == 0)
+        r->link.delay_ns = IO_MS(1);
+    sim_link_set(r->sim, NULL, NULL, &r->link);
     if (r->opts.limits.head_max == 0)
         r->opts.limits = corpus_limits;
     if (r->handle == NULL)

@@ -9,6 +9,8 @@
 #define RIG_PORT 80
 
 struct rig {
+    struct sim_opts sim_opts; /* seed comes from rig_open. */
+    struct sim_link link; /* Between all nodes; zeroed: 1 ms, no faults. */
     struct sim *sim;
     struct sim_node *server_node, *client_node;
     struct io *sio, *cio; /* The server's loop, the client's. */
