@@ -1,4 +1,6 @@
 /* io_sim/pipe.c: bytes of connections: writing, flying, reading, ends and resets of streams. */
+#include <stdio.h>
+
 #include "io_sim/net.h"
 
 #define NONE UINT64_MAX
@@ -161,6 +163,17 @@ void sim_end_break(struct sim_end *e, int status)
     read_kick(e);
 }
 
+/* Traces tell which way something flew; nobody pays for the text without one. */
+static void note_way(struct sim *sim, struct sim_end *from, const char *what)
+{
+    if (sim->on_record.count + sim->on_event.count == 0)
+        return;
+    struct sim_end *to = sim_end_other(from);
+    (void)snprintf(sim->note, sizeof sim->note, "%s:%u -> %s:%u%s", from->node->name, from->port,
+                   to->node->name, to->port, what);
+    sim->record.note = sim->note;
+}
+
 static void reset_fire(struct sim *sim, struct sim_event *ev)
 {
     struct sim_end *from = ev->owner, *to = sim_end_other(from);
@@ -169,7 +182,7 @@ static void reset_fire(struct sim *sim, struct sim_event *ev)
         cd_list_push(&w->waiting, &ev->link);
         return;
     }
-    sim->record.note = "reset";
+    note_way(sim, from, " reset");
     if (to->conn->connecting != NULL && to->side == 0)
         sim_op_finish(to->conn->connecting, IO_REFUSED, 0);
     else if (!to->silent)
@@ -203,7 +216,7 @@ static void give_up_fire(struct sim *sim, struct sim_event *ev)
     e->out.giving_up = false;
     bool lost = other->silent || e->out.hole_from != NONE || sim_end_wire(e)->cut || sim_end_wire(other)->cut;
     if (lost && !e->silent) {
-        sim->record.note = "give up";
+        note_way(sim, e, " gives up");
         e->out.hole_from = e->out.arrived; /* What still waits does not arrive any more. */
         sim_end_break(e, IO_RESET);
     }
@@ -255,10 +268,11 @@ static void flight_fire(struct sim *sim, struct sim_event *ev)
         if (w->cut)
             give_up_later(from);
         cd_list_push(&w->waiting, &ev->link);
-        sim->record.note = "held";
+        note_way(sim, from, " held");
         return;
     }
-    sim->record.len = ev->num - from->out.arrived;
+    note_way(sim, from, from->out.fin_at == ev->num ? " end" : "");
+    sim->record.len = ev->num > from->out.arrived ? ev->num - from->out.arrived : 0;
     arrive(from, ev->num);
     sim_conn_wire_event_end(sim, ev);
 }

@@ -343,6 +343,33 @@ static void test_a_reset_of_all_connections_between_two_nodes(void **state)
     talk_end(&t);
 }
 
+/* ---- Traces ----------------------------------------------------------------------------------- */
+
+struct ways {
+    bool there, reset;
+};
+
+static void note_way(void *arg, const struct sim_record *r)
+{
+    struct ways *w = arg;
+    w->there = w->there || (r->note != NULL && strcmp(r->note, "tx:32768 -> rx:7") == 0 && r->len == 100);
+    w->reset = w->reset || (r->note != NULL && strcmp(r->note, "rx:7 -> tx:32768 reset") == 0);
+}
+
+static void test_traces_tell_which_way_bytes_flew(void **state)
+{
+    (void)state;
+    struct ways ways = {0};
+    struct talk t = {.bytes = 1000};
+    talk_start(&t, 3, &(struct sim_link){.delay_ns = 1000});
+    sim_on_record(t.sim, note_way, &ways);
+    sim_run_for(t.sim, 2500);
+    sim_crash_wait(t.rx, SIM_KILL); /* Connected, and the bytes are still on the wire. */
+    sim_run_for(t.sim, IO_SEC(1));
+    assert_true(ways.there && ways.reset);
+    talk_end(&t);
+}
+
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
 struct arrivals {
@@ -403,4 +430,5 @@ CD_TESTS(netfault, cmocka_unit_test(test_delay_and_bandwidth_take_their_time),
          cmocka_unit_test(test_a_clog_bursts_and_nobody_gives_up),
          cmocka_unit_test(test_a_swizzle_passes_and_nothing_is_lost),
          cmocka_unit_test(test_a_reset_of_all_connections_between_two_nodes),
+         cmocka_unit_test(test_traces_tell_which_way_bytes_flew),
          cmocka_unit_test(test_more_traffic_elsewhere_leaves_all_draws_alone))
