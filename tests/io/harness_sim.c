@@ -3,6 +3,7 @@
  * tests/io_sim. */
 #include "contract.h"
 #include "io_sim/io_sim.h"
+#include "io_sim/sim_store.h"
 
 struct harness {
     struct contract c; /* First. */
@@ -130,7 +131,7 @@ static void check_over(struct harness *h)
     abort();
 }
 
-void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+static void run(unsigned loops, void (*flow)(struct contract *c), bool with_store)
 {
     struct harness h = {.flow = flow};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
@@ -143,9 +144,22 @@ void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
     for (unsigned i = 0; i < loops; i++)
         h.c.loop[i] = sim_io(h.node, i);
     h.c.io = h.c.loop[0];
+    for (unsigned i = 0; with_store && i < loops; i++)
+        (void)sim_bucket(h.c.loop[i], "fleet/");
+    h.c.bucket = io_bucket(h.c.io);
     (void)io_spawn(h.c.io, "contract", main_flow, &h);
     check_over(&h);
     sim_free(h.sim);
+}
+
+void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
+{
+    run(loops, flow, false);
+}
+
+void contract_run_store(unsigned loops, void (*flow)(struct contract *c))
+{
+    run(loops, flow, true);
 }
 
 void contract_run(void (*flow)(struct contract *c))
