@@ -112,6 +112,11 @@ static void test_drop_moves_the_rest_to_the_front(void **state)
     assert_str_is(cd_buf_str(&b), "cdef");
     cd_buf_drop(&b, 0);
     assert_str_is(cd_buf_str(&b), "cdef");
+    cd_buf_drop(&b, 1);
+    assert_str_is(cd_buf_str(&b), "def");
+    cd_buf_add_zero(&b, 1);
+    assert_int_equal(b.len, 4);
+    assert_memory_equal(b.ptr, "def", 4);
     cd_buf_drop(&b, 4);
     assert_str_is(cd_buf_str(&b), "");
     cd_buf_deinit(&b);
