@@ -54,61 +54,7 @@ void fleet_start(struct run *run)
     fleet_faults(run, true);
 }
 
-/* ---- Crash and restart
- * -------------------------------------------------------------------------------------------- */
-
-void fleet_crash(struct fleet_node *n, enum sim_crash how)
-{
-    if (n->node == NULL || sim_node_life(n->node) != SIM_UP) {
-        run_note(n->run, "crash n%u: is down already", n->index);
-        return;
-    }
-    n->paused_until_ns = 0;
-    sim_crash(n->node, how);
-}
-
-static void restart_now(struct fleet_node *n)
-{
-    struct run *run = n->run;
-    n->restarting = false;
-    bool wipe = n->wipe;
-    n->wipe = false;
-    if (wipe) {
-        /* The fault budget of simulation.md 4: what only this disk had is gone, and nobody may be blamed for
-         * it. */
-        run_note(run, "budget: the disk of n%u is lost; what it had acknowledged is excused", n->index);
-        for (unsigned i = 0; i < run->loads; i++)
-            run->load_kind[i]->wiped(run->load[i], n);
-    }
-    sim_restart(n->node, wipe);
-}
-
-static void restart_poll(struct sim *sim, void *arg)
-{
-    struct fleet_node *n = arg;
-    if (n->run->phase == RUN_OVER)
-        return;
-    if (sim_node_life(n->node) == SIM_DEAD)
-        restart_now(n);
-    else
-        sim_at(sim, RESTART_POLL_NS, restart_poll, n);
-}
-
-void fleet_restart(struct fleet_node *n, bool wipe)
-{
-    if (n->node == NULL || sim_node_life(n->node) == SIM_UP) {
-        run_note(n->run, "restart n%u: is up", n->index);
-        return;
-    }
-    n->wipe |= wipe;
-    if (n->restarting)
-        return;
-    n->restarting = true;
-    restart_poll(n->run->sim, n);
-}
-
-/* ---- Faults
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Rates of faults ----------------------------------------------------------------------- */
 
 static uint32_t ppm(const struct run *run, enum scn_setting id, bool on)
 {
@@ -160,6 +106,64 @@ static void disk_faults(struct fleet_node *n, bool on)
     if (!on)
         sim_disk_fail_syncs(n->node, "/", 0);
 }
+
+/* ---- Crash and restart
+ * -------------------------------------------------------------------------------------------- */
+
+void fleet_crash(struct fleet_node *n, enum sim_crash how)
+{
+    if (n->node == NULL || sim_node_life(n->node) != SIM_UP) {
+        run_note(n->run, "crash n%u: is down already", n->index);
+        return;
+    }
+    n->paused_until_ns = 0;
+    sim_crash(n->node, how);
+}
+
+static void restart_now(struct fleet_node *n)
+{
+    struct run *run = n->run;
+    n->restarting = false;
+    bool wipe = n->wipe;
+    n->wipe = false;
+    if (wipe) {
+        /* The fault budget of simulation.md 4: what only this disk had is gone, and nobody may be blamed for
+         * it. */
+        run_note(run, "budget: the disk of n%u is lost; what it had acknowledged is excused", n->index);
+        for (unsigned i = 0; i < run->loads; i++)
+            run->load_kind[i]->wiped(run->load[i], n);
+    }
+    sim_restart(n->node, wipe);
+    if (wipe)
+        disk_faults(n, !run->healed); /* The rules went with the disk. */
+}
+
+static void restart_poll(struct sim *sim, void *arg)
+{
+    struct fleet_node *n = arg;
+    if (n->run->phase == RUN_OVER)
+        return;
+    if (sim_node_life(n->node) == SIM_DEAD)
+        restart_now(n);
+    else
+        sim_at(sim, RESTART_POLL_NS, restart_poll, n);
+}
+
+void fleet_restart(struct fleet_node *n, bool wipe)
+{
+    if (n->node == NULL || sim_node_life(n->node) == SIM_UP) {
+        run_note(n->run, "restart n%u: is up", n->index);
+        return;
+    }
+    n->wipe |= wipe;
+    if (n->restarting)
+        return;
+    n->restarting = true;
+    restart_poll(n->run->sim, n);
+}
+
+/* ---- Faults
+ * ------------------------------------------------------------------------------------------------------- */
 
 void fleet_faults(struct run *run, bool on)
 {

@@ -5,7 +5,7 @@
  * once more until it is answered: that is the healed fleet serving again. */
 #include <stdio.h>
 
-#include "sim/web_client.h"
+#include "sim/web_call.h"
 #include "sim/web_service.h"
 #include "sim/run.h"
 
@@ -31,6 +31,10 @@ struct load_http {
     struct http_server_opts server_opts;
     struct web_service *service[SCN_NODES_MAX + 1][4]; /* Per node and loop; freed by themselves. */
     struct client client[SCN_CLIENTS_MAX + 1][CONNS];
+    struct pool { /* Of a client's calls. */
+        struct http_client *client;
+        struct io_op stop;
+    } pool[SCN_CLIENTS_MAX + 1];
     bool quiet;
     uint64_t round; /* 1 when the load is over, 2 in the audit: every client has to be served anew. */
 };
@@ -127,10 +131,10 @@ static void add_request(struct client *c, struct web_batch *b, enum shape shape)
     q->id = web_truth_add(&c->load->truth, &op);
 }
 
-static void make_batch(struct client *c, struct web_batch *b)
+static void make_batch(struct client *c, struct web_batch *b, uint64_t most)
 {
     enum shape shape = draw_shape(c);
-    uint64_t count = shape == LARGE ? 1 : 1 + draw(c, setting(c->load, SCN_HTTP_PIPELINE));
+    uint64_t count = shape == LARGE ? 1 : 1 + draw(c, most);
     *b = (struct web_batch){.abort_at = UINT64_MAX};
     for (uint64_t i = 0; i < count; i++)
         add_request(c, b, shape);
@@ -187,13 +191,36 @@ static bool send_again(struct client *c, const struct web_batch *b)
     return again.count == 0 || !connect_to(c, c->at) || do_batch(c, &again);
 }
 
+/* One call through src/http's client. False: the run has failed. */
+static bool call(struct client *c)
+{
+    struct web_batch b;
+    struct cd_buf why = {0};
+    char host[8];
+    c->at = draw_node(c);
+    make_batch(c, &b, 1);
+    (void)snprintf(host, sizeof host, "n%u", c->at);
+    struct web_call w = {
+        .io = c->io, .pool = c->load->pool[c->index].client, .truth = &c->load->truth, .host = host};
+    w.request = b.request[0];
+    w.deadline_ns = b.deadline_ns;
+    w.abort_at = b.abort_at;
+    const char *invariant = web_call_do(&w, &why);
+    if (invariant != NULL)
+        broken(c->load, invariant, cd_buf_str(&why));
+    cd_buf_deinit(&why);
+    return invariant == NULL;
+}
+
 static bool work(struct client *c)
 {
     struct web_batch b;
+    if (draw(c, 3) == 0)
+        return call(c);
     unsigned node = c->conn.open && draw(c, 4) != 0 ? c->at : draw_node(c);
     if (!connect_to(c, node))
         return true;
-    make_batch(c, &b);
+    make_batch(c, &b, setting(c->load, SCN_HTTP_PIPELINE));
     bool well = do_batch(c, &b);
     return well && CD_PLANT("http.sent-again") ? send_again(c, &b) : well;
 }
@@ -265,10 +292,28 @@ static void client_flow(void *arg)
 static void client_boot(struct io *io, void *arg)
 {
     struct client *c = arg;
+    struct http_client_opts opts = {.connections_max = 2, .idle_max = 1, .idle_timeout_ns = IO_SEC(3)};
+    c->load->pool[c->index].client = http_client_new(io, &opts);
     for (unsigned i = 0; i < CONNS; i++) {
         c[i].io = io;
         (void)io_spawn(io, "client", client_flow, &c[i]);
     }
+}
+
+static void pool_stopped(struct io_op *op, int status)
+{
+    struct pool *p = CD_CONTAINER(op, struct pool, stop);
+    (void)status;
+    http_client_free(p->client);
+    p->client = NULL;
+}
+
+static void client_unwind(struct io *io, void *arg)
+{
+    struct client *c = arg;
+    struct pool *p = &c->load->pool[c->index];
+    (void)io;
+    http_client_stop(p->client, &p->stop, pool_stopped);
 }
 
 /* ---- The workload
@@ -291,7 +336,7 @@ static void *http_start(struct run *run)
             l->client[i][k] = (struct client){.load = l, .index = i, .number = k};
         (void)snprintf(name, sizeof name, "c%u", i);
         struct sim_node_opts opts = {.name = name, .loops = 1, .client = true};
-        opts.program = (struct sim_program){.boot = client_boot, .arg = l->client[i]};
+        opts.program = (struct sim_program){client_boot, client_unwind, l->client[i]};
         run->client[i] = sim_node(run->sim, &opts);
     }
     run->clients = clients;

@@ -325,6 +325,7 @@ void run_execute(const struct run_setup *setup, struct run_result *result)
     bool plants = sim_plant_set(run.scn->plant[0] == 0 ? NULL : run.scn->plant);
     CD_ASSERT(plants); /* The scenario was refused otherwise. */
     run.sim = sim_new(&opts);
+    sim_entropy_install(run.sim);
     if (setup->trace != RUN_TRACE_NONE)
         sim_on_record(run.sim, show_record, &run);
     start(&run);

@@ -8,6 +8,7 @@
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)
 #define PLAN_PER_CLASS_MAX 8
+#define PLAN_CRASHES_MAX 24 /* What recovery is for. */
 #define RECOVER_MARGIN (10 * S) /* No macro fault starts so close to the end of chaos. */
 
 static bool chance(struct cd_rng *r, uint64_t of)
@@ -89,7 +90,7 @@ static void draw_disk(struct scn *s, struct cd_rng *r)
     draw_fault(s, r, SCN_DISK_READ_FAIL, 100, 50000);
     draw_fault(s, r, SCN_DISK_WRITE_FAIL, 100, 50000);
     draw_fault(s, r, SCN_DISK_SYNC_FAIL, 100, 50000);
-    draw_fault(s, r, SCN_DISK_FLIP, 100, 20000);
+    draw_fault(s, r, SCN_DISK_FLIP, 1000, 200000);
     draw_fault(s, r, SCN_DISK_STUCK, 100, 10000);
     scn_set(s, SCN_DISK_KEEP, between(r, 0, 3));
     scn_set(s, SCN_DISK_DROP, between(r, 0, 3));
@@ -164,13 +165,15 @@ static struct scn_who plan_client(struct plan *p)
 
 static void plan_crash(struct plan *p)
 {
-    static const char *const calls[] = {"any",       "file.write",  "file.sync", "path.rename",
-                                        "path.sync", "file.open",   "net.read",  "net.write",
-                                        "file.read", "path.remove", "net.accept"};
+    /* Those between which data is at stake more often than the rest. */
+    static const char *const calls[] = {
+        "file.sync", "file.sync",   "file.sync",  "path.sync",     "path.sync",  "path.rename",
+        "any",       "file.write",  "file.write", "file.open",     "net.read",   "net.write",
+        "file.read", "path.remove", "net.accept", "file.truncate", "path.rename"};
     struct scn_step crash = plan_step(p, SCN_CRASH);
     crash.kill = chance(&p->rng, 3);
     const char *call = calls[cd_rng_below(&p->rng, CD_COUNT(calls))];
-    unsigned nth = (unsigned)log_between(&p->rng, 1, 200);
+    unsigned nth = (unsigned)log_between(&p->rng, 1, 32);
     if (!chance(&p->rng, 3)) {
         memcpy(crash.name, call, strlen(call) + 1);
         crash.nth = nth;
@@ -246,7 +249,7 @@ static void plan_disk(struct plan *p, enum scn_disk disk)
 static void plan_class(struct plan *p, unsigned class)
 {
     bool off = chance(&p->rng, 2);
-    uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);
+    uint64_t times = log_between(&p->rng, 1, class == 0 ? PLAN_CRASHES_MAX : PLAN_PER_CLASS_MAX);
     for (uint64_t i = 0; !off && i < times; i++) {
         switch (class) {
         case 0: plan_crash(p); break;

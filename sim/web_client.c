@@ -165,8 +165,10 @@ static void sender_flow(void *arg)
         io_stream_finish(&s->conn->stream, &op, NULL);
         (void)io_await(&op, s->batch->deadline_ns);
     }
-    if (s->sent >= s->batch->abort_at)
+    if (s->sent >= s->batch->abort_at) {
+        CD_MARK("http.aborted");
         close_stream(s->conn, true); /* Ends the other fiber's read, too. */
+    }
     s->done = true;
     io_signal_wake(&s->ended, IO_OK);
 }
@@ -206,6 +208,7 @@ static int read_answer(struct web_conn *c, struct answer *a, uint64_t deadline_n
         case HTTP_PARSED_END:
             if (a->status >= 200)
                 return 0;
+            CD_MARK("http.continue");
             http_parser_start(&c->parser, HTTP_PARSE_RESPONSE, &limits); /* 100: the answer follows. */
             break;
         case HTTP_PARSED_BAD: return IO_PROTOCOL;
@@ -227,6 +230,7 @@ static const char *judge(struct web_truth *truth, const struct web_request *q, c
 {
     if (a->status == 200)
         return web_truth_answer(truth, q->id, a->named ? a->answers : 0, a->len, a->same, why);
+    CD_MARK("http.refused");
     return web_truth_refuse(truth, q->id, a->status, why);
 }
 
@@ -257,6 +261,8 @@ const char *web_conn_batch(struct web_conn *c, struct web_truth *truth, const st
             break;
         }
         goes_on = a.keep_alive;
+        if (!s.done)
+            CD_MARK("http.early_answer");
         broken = judge(truth, &b->request[taken], &a, why);
         taken++;
     }
@@ -269,6 +275,8 @@ const char *web_conn_batch(struct web_conn *c, struct web_truth *truth, const st
     cd_buf_deinit(&s.bytes);
     if (!reuse)
         web_conn_close(c, true);
+    if (taken < b->count)
+        CD_MARK("http.unanswered");
     for (; taken < b->count && broken == NULL; taken++)
         web_truth_lose(truth, b->request[taken].id);
     return broken;
