@@ -84,7 +84,7 @@ static int status_of_400(const char *code)
     static const char *const denied[] = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"};
     if (strcmp(code, "RequestTimeout") == 0) /* The store waited for our body in vain. */
         return IO_TIMEDOUT;
-    return IS_ONE_OF(code, denied) ? IO_DENIED : CD_EINVAL;
+    return IS_ONE_OF(code, denied) ? (int)IO_DENIED : (int)CD_EINVAL;
 }
 
 struct ruling {
@@ -124,7 +124,7 @@ static struct ruling rule_4xx(const struct s3_answer *a, const struct provider_e
             return (struct ruling){IO_PROTOCOL, IO_UNKNOWN};
         return (struct ruling){conditional ? IO_CONFLICT : IO_BUSY, IO_REJECTED};
     case 411: return (struct ruling){CD_EINVAL, IO_REJECTED};
-    case 412: return (struct ruling){conditional ? IO_CONFLICT : CD_EINVAL, IO_REJECTED};
+    case 412: return (struct ruling){conditional ? (int)IO_CONFLICT : (int)CD_EINVAL, IO_REJECTED};
     case 413: return (struct ruling){IO_TOOBIG, IO_REJECTED};
     case 416:
         if (a->kind == S3_GET)
@@ -211,12 +211,26 @@ static int read_size(struct io_store *s, const struct s3_answer *a)
     return 0;
 }
 
+/* A token is kept as text and goes back to the store in a header. */
+static const char *bad_etag(struct cd_str etag)
+{
+    if (etag.len == 0)
+        return "no ETag";
+    if (etag.len >= IO_TOKEN_MAX)
+        return "an ETag that is too long";
+    for (size_t i = 0; i < etag.len; i++) {
+        if (etag.ptr[i] <= ' ' || etag.ptr[i] > '~')
+            return "an ETag that is not plain text";
+    }
+    return NULL;
+}
+
 int s3_read_head(struct io_store *s, const struct s3_answer *a)
 {
     struct cd_str etag = s3_header(a->head, "etag"), modified = s3_header(a->head, "last-modified");
-    if (etag.len == 0 || etag.len >= sizeof(s->token)) {
-        snprintf(s->why, sizeof(s->why), "the answer has %s",
-                 etag.len == 0 ? "no ETag" : "an ETag that is too long");
+    const char *bad = bad_etag(etag);
+    if (bad != NULL) {
+        snprintf(s->why, sizeof(s->why), "the answer has %s", bad);
         return IO_PROTOCOL;
     }
     if (a->kind != S3_PUT) {

@@ -204,6 +204,11 @@ static void test_a_head_must_carry_a_token(void **state)
         "ETag: 0123456789012345678901234567890123456789012345678901234567890123456789xy\r\nContent-Length: "
         "1\r\n");
     assert_int_equal(s3_read_head(&s, &a), IO_PROTOCOL);
+    a.head = CD_STR("ETag: \0ab\r\nContent-Length: 1\r\n");
+    assert_int_equal(s3_read_head(&s, &a), IO_PROTOCOL);
+    assert_string_equal(s.why, "the answer has an ETag that is not plain text");
+    a.head = CD_STR("ETag: \"a b\"\r\nContent-Length: 1\r\n");
+    assert_int_equal(s3_read_head(&s, &a), IO_PROTOCOL);
     assert_string_equal(s.token, "\"abc\""); /* Never half of one. */
 }
 
