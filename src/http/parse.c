@@ -53,11 +53,17 @@ static int on_protocol(llhttp_t *ll, const char *at, size_t len)
 static int on_url(llhttp_t *ll, const char *at, size_t len)
 {
     struct http_parser *p = parser_of(ll);
-    if (p->start_len + len > p->limits->target_max)
-        return refuse(p, 414, "request target too long");
     cd_buf_add(&p->text, at, len);
     p->start_len += (uint32_t)len;
     return 0;
+}
+
+/* Limits are looked at when a part is complete: then a part that is both too long and malformed is the
+ * latter, however its bytes were cut. Until then head_max bounds it. */
+static int on_url_complete(llhttp_t *ll)
+{
+    struct http_parser *p = parser_of(ll);
+    return p->start_len > p->limits->target_max ? refuse(p, 414, "request target too long") : 0;
 }
 
 static int on_status(llhttp_t *ll, const char *at, size_t len)
@@ -71,7 +77,7 @@ static int on_status(llhttp_t *ll, const char *at, size_t len)
 static int trailer_count(struct http_parser *p, size_t len)
 {
     p->trailer_used += len;
-    return p->trailer_used > p->limits->head_max ? refuse(p, 431, "trailers too large") : 0;
+    return p->trailer_used > p->limits->head_max ? refuse(p, 400, "trailers too large") : 0;
 }
 
 static void fields_grow(struct http_parser *p)
@@ -87,8 +93,6 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
     struct http_parser *p = parser_of(ll);
     if (!p->in_field) {
         p->in_field = true;
-        if (p->fields == p->limits->fields_max)
-            return refuse(p, 431, "too many header fields");
         if (p->fields == p->fields_cap)
             fields_grow(p);
         p->slot[p->fields++] = (struct http_parse_slot){.name_at = (uint32_t)p->text.len};
@@ -136,7 +140,9 @@ static int on_header_value_complete(llhttp_t *ll)
     struct http_parser *p = parser_of(ll);
     p->in_field = false;
     if (p->phase == PHASE_BODY)
-        return 0;
+        return p->fields > p->limits->fields_max ? refuse(p, 400, "too many trailers") : 0;
+    if (p->fields > p->limits->fields_max)
+        return refuse(p, 431, "too many header fields");
     struct http_parse_slot *slot = &p->slot[p->fields - 1];
     const char *value = slot->value_len == 0 ? "" : p->text.ptr + slot->value_at;
     while (slot->value_len > 0 && (value[slot->value_len - 1] == ' ' || value[slot->value_len - 1] == '\t'))
@@ -168,8 +174,13 @@ static int on_chunk_extension(llhttp_t *ll, const char *at, size_t len)
 {
     struct http_parser *p = parser_of(ll);
     (void)at;
-    p->extension_used += len + 1; /* The separator is work too. */
+    p->extension_used += len;
     return p->extension_used > HTTP_CHUNK_EXTENSION_MAX ? refuse(p, 400, "chunk extension too long") : 0;
+}
+
+static int on_chunk_extension_complete(llhttp_t *ll)
+{
+    return on_chunk_extension(ll, NULL, 1); /* The separator is work too. */
 }
 
 static int on_chunk_header(llhttp_t *ll)
@@ -198,6 +209,7 @@ static const llhttp_settings_t settings = {
     .on_message_begin = on_message_begin,
     .on_protocol = on_protocol,
     .on_url = on_url,
+    .on_url_complete = on_url_complete,
     .on_status = on_status,
     .on_header_field = on_header_field,
     .on_header_value = on_header_value,
@@ -206,6 +218,8 @@ static const llhttp_settings_t settings = {
     .on_body = on_body,
     .on_chunk_extension_name = on_chunk_extension,
     .on_chunk_extension_value = on_chunk_extension,
+    .on_chunk_extension_name_complete = on_chunk_extension_complete,
+    .on_chunk_extension_value_complete = on_chunk_extension_complete,
     .on_chunk_header = on_chunk_header,
     .on_chunk_complete = on_chunk_complete,
     .on_message_complete = on_message_complete,
@@ -358,6 +372,17 @@ static enum http_parsed head_check(struct http_parser *p)
     return HTTP_PARSED_HEAD;
 }
 
+/* Bytes that are no body bring nobody forward, and no other limit counts them: a chunk size may have zeros in
+ * front for ever. Trailers are the longest thing that is wanted. */
+static bool framing_ok(struct http_parser *p, const char *at, size_t len)
+{
+    size_t before = p->body.len > 0 ? (size_t)(p->body.ptr - at) : len;
+    if (p->framing_used + before > p->limits->head_max + 2 * HTTP_CHUNK_EXTENSION_MAX)
+        return false;
+    p->framing_used = p->body.len > 0 ? len - before - p->body.len : p->framing_used + len;
+    return true;
+}
+
 /* Runs llhttp over the front of in and takes off what it consumed. */
 static llhttp_errno_t execute(struct http_parser *p, struct cd_str *in)
 {
@@ -372,8 +397,13 @@ static llhttp_errno_t execute(struct http_parser *p, struct cd_str *in)
         len = (size_t)(llhttp_get_error_pos(&p->ll) - at);
     if (err != HPE_OK && err != HPE_PAUSED)
         return err;
-    if (p->phase == PHASE_HEAD)
+    if (p->phase == PHASE_HEAD) {
         p->head_used += len;
+    } else if (!framing_ok(p, at, len)) {
+        llhttp_set_error_reason(&p->ll, "chunk framing too long");
+        p->body = (struct cd_str){NULL, 0};
+        return HPE_USER;
+    }
     *in = cd_str_sub(*in, len, SIZE_MAX);
     return err;
 }

@@ -57,6 +57,7 @@ struct http_parser {
     size_t head_used; /* Bytes of the head so far. */
     size_t trailer_used;
     size_t extension_used; /* Of the current chunk. */
+    size_t framing_used; /* Bytes since the last one of the body. */
     uint64_t body_used;
     uint32_t start_len; /* Of target or reason, the first thing in text. */
     uint8_t phase;

@@ -180,7 +180,10 @@ void http_ws_send(struct http_ws *ws, struct http_ws_send *s, enum http_ws_opcod
     s->bytes = bytes;
     s->masked = (struct cd_buf){0};
     if (ws->close_asked || ws->closing) {
-        io_complete_later(&s->op, ws->close_asked ? CD_ECLOSED : IO_RESET);
+        int status = IO_RESET;
+        if (ws->close_asked)
+            status = CD_ECLOSED;
+        io_complete_later(&s->op, status);
         return;
     }
     ws->unsent += bytes.len;
