@@ -24,6 +24,10 @@ exports.until = async (holds, what, ms = 5000) => {
     throw new Error(`never: ${what}`);
 };
 
+// A check that fails leaves its programs running: they end with us.
+const programs = new Set();
+process.on('exit', () => programs.forEach((child) => child.kill('SIGKILL')));
+
 // A program of ours; stdout by lines, stderr whole.
 class Program {
     constructor(path, args) {
@@ -32,6 +36,8 @@ class Program {
         this.stderr = '';
         this.child.stdout.on('data', (d) => (this.stdout += d));
         this.child.stderr.on('data', (d) => (this.stderr += d));
+        programs.add(this.child);
+        this.child.on('close', () => programs.delete(this.child));
         this.exited = new Promise((resolve) => this.child.on('close', (code, signal) => resolve(code ?? signal)));
     }
     async line(pattern) {
