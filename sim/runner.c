@@ -144,7 +144,7 @@ static int conclude(struct runner *r, FILE *to)
     report_print_totals(&text, &r->report);
     report_print_last(&text, &r->report);
     say(to, &text);
-    return report_code(&r->report);
+    return (int)report_code(&r->report);
 }
 
 /* ---- Running

@@ -47,10 +47,10 @@ static const struct cli_flag_info flags[CLI_FLAG_COUNT] = {
     [CLI_WATCH_IGNORE] = {"--watch-ignore", "PATTERN", .repeatable = true,
                           .help = "changes here start no build (repeatable)"},
     [CLI_CLEAN] = {"--clean", .help = "delete the local state first"},
-    [CLI_LOCAL] = {"--local"},
-    [CLI_REMOTE] = {"--remote"},
-    [CLI_PREVIEW] = {"--preview"},
-    [CLI_JURISDICTION] = {"--jurisdiction", "NAME"},
+    [CLI_LOCAL] = {.name = "--local"},
+    [CLI_REMOTE] = {.name = "--remote"},
+    [CLI_PREVIEW] = {.name = "--preview"},
+    [CLI_JURISDICTION] = {.name = "--jurisdiction", .value = "NAME"},
 };
 
 const struct cli_flag_info *cli_flag_info(enum cli_flag flag)
