@@ -77,7 +77,7 @@ void sim_programs_free(struct sim *sim)
     cd_map_deinit(m);
 }
 
-/* ---- The process ----------------------------------------------------------------------------- */
+/* ---- The process ---- */
 
 static void wait_forever(struct io *io)
 {
@@ -155,7 +155,7 @@ static void child_dead(struct sim_node *n)
     cd_free(x);
 }
 
-/* ---- Starting and killing -------------------------------------------------------------------- */
+/* ---- Starting and killing ---- */
 
 static int count(const char *const list[])
 {

@@ -97,7 +97,7 @@ void sim_disk_put(struct sim_node *n, const char *path, struct cd_str bytes)
     sim_fs_sync_dir(dir);
 }
 
-/* ---- Images ---------------------------------------------------------------------------------- */
+/* ---- Images ---- */
 
 struct image_file {
     struct cd_link link;
@@ -161,7 +161,7 @@ void sim_image_free(struct sim_image *image)
     cd_free(image);
 }
 
-/* ---- Crash and wipe -------------------------------------------------------------------------- */
+/* ---- Crash and wipe ---- */
 
 void sim_disk_crash(struct sim_node *n, enum sim_crash how)
 {

@@ -21,7 +21,7 @@ static bool path_starts(const char *path, const char *prefix)
     return cd_str_starts(cd_str(path), cd_str(prefix));
 }
 
-/* ---- Open and close -------------------------------------------------------------------------- */
+/* ---- Open and close ---- */
 
 static int open_inode(struct sim_fs *fs, const char *path, unsigned flags, struct sim_inode **out)
 {
@@ -105,7 +105,7 @@ size_t sim_files_left(struct sim_loop *loop, struct cd_buf *report)
     return count;
 }
 
-/* ---- Read and write -------------------------------------------------------------------------- */
+/* ---- Read and write ---- */
 
 /* Bit rot that a checksum above has to notice. */
 static void read_flip(struct sim_handle *h, char *bytes, size_t len)
@@ -229,7 +229,7 @@ int io_file_size(struct io_file *f, uint64_t *size)
     return 0;
 }
 
-/* ---- Sync ------------------------------------------------------------------------------------ */
+/* ---- Sync ---- */
 
 static bool sync_strikes(struct sim_handle *h)
 {

@@ -1,7 +1,7 @@
 /* io_sim/fs.c: names on a simulated disk, now and durable, and what a power loss makes of them. */
 #include "io_sim/fs.h"
 
-/* ---- Inodes ---------------------------------------------------------------------------------- */
+/* ---- Inodes ---- */
 
 static uint64_t inode_key(struct sim_fs *fs, const char *path)
 {
@@ -64,7 +64,7 @@ static void map_set(struct cd_map *m, struct cd_str name, struct sim_inode *i)
         sim_inode_release(old);
 }
 
-/* ---- Disks ----------------------------------------------------------------------------------- */
+/* ---- Disks ---- */
 
 struct sim_fs *sim_fs(struct sim_node *n)
 {
@@ -111,7 +111,7 @@ void sim_fs_free(struct sim_fs *fs)
     cd_free(fs);
 }
 
-/* ---- Looking up ------------------------------------------------------------------------------ */
+/* ---- Looking up ---- */
 
 int sim_fs_parent(struct sim_fs *fs, const char *path, bool durable, struct sim_inode **dir,
                   struct cd_str *name)
@@ -149,7 +149,7 @@ int sim_fs_find(struct sim_fs *fs, const char *path, bool durable, struct sim_in
     return 0;
 }
 
-/* ---- Changing names -------------------------------------------------------------------------- */
+/* ---- Changing names ---- */
 
 static struct sim_name_change *log_name(struct sim_inode *dir, struct cd_str name, struct sim_inode *i,
                                         enum sim_name_kind kind)
@@ -234,7 +234,7 @@ void sim_fs_sync_dir(struct sim_inode *dir)
     }
 }
 
-/* ---- Power loss ------------------------------------------------------------------------------ */
+/* ---- Power loss ---- */
 
 static void show_durable_names(struct sim_inode *dir)
 {

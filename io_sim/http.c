@@ -59,7 +59,7 @@ void sim_http_settle(struct sim_http *x)
         leave(x);
 }
 
-/* ---- Delivering ------------------------------------------------------------------------------ */
+/* ---- Delivering ---- */
 
 static void op_ended(struct sim *sim, struct sim_event *e)
 {
@@ -174,7 +174,7 @@ void sim_http_end(struct sim_http *x, int status)
     read_kick(x);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Asking ---- */
 
 static void late_fire(struct sim *sim, struct sim_event *e)
 {
@@ -241,7 +241,7 @@ void io_http_start(struct io_http *h, struct io *io, const struct io_http_ask *a
         sim_http_wire_start(x);
 }
 
-/* ---- Both bodies ----------------------------------------------------------------------------- */
+/* ---- Both bodies ---- */
 
 static struct sim_http *exchange_of(const struct io_http *h)
 {

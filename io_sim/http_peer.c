@@ -55,7 +55,7 @@ void sim_hosts_free(struct sim *sim)
     cd_map_deinit(&peers->hosts);
 }
 
-/* ---- Messages -------------------------------------------------------------------------------- */
+/* ---- Messages ---- */
 
 static void deliver_to_peer(struct sim_http *x, const struct message *m)
 {
@@ -166,7 +166,7 @@ static void message_send(struct sim_http *x, bool to_us, enum message_kind kind,
     message_push(x, false, MESSAGE_LEAVE, 0, (struct cd_str){0}, true, delay);
 }
 
-/* ---- The asking side ------------------------------------------------------------------------- */
+/* ---- The asking side ---- */
 
 static void connect_late_fire(struct sim *sim, struct sim_event *e)
 {
@@ -205,7 +205,7 @@ void sim_http_peer_leave(struct sim_http *x)
         message_send(x, false, MESSAGE_LEAVE, 0, (struct cd_str){0}, true);
 }
 
-/* ---- The peer -------------------------------------------------------------------------------- */
+/* ---- The peer ---- */
 
 void sim_http_head(struct sim_http *x, int status, struct cd_str head)
 {

@@ -29,7 +29,7 @@ static struct sim_http_wire *wire_of(llhttp_t *p)
     return p->data;
 }
 
-/* ---- The answer ------------------------------------------------------------------------------ */
+/* ---- The answer ---- */
 
 static int on_begin(llhttp_t *p)
 {
@@ -130,7 +130,7 @@ static int read_answer(struct sim_http_wire *w)
     return IO_EOF;
 }
 
-/* ---- The request ----------------------------------------------------------------------------- */
+/* ---- The request ---- */
 
 static bool tells_length(struct cd_str m)
 {

@@ -4,7 +4,7 @@
 
 #define LOG_BYTES_MAX (32u << 20) /* More unsynced bytes than that the system writes back on its own. */
 
-/* ---- Pages ----------------------------------------------------------------------------------- */
+/* ---- Pages ---- */
 
 static void page_release(struct sim_page *p)
 {
@@ -103,7 +103,7 @@ static uint64_t pages_bytes(const struct sim_pages *p)
     return sum;
 }
 
-/* ---- Changes --------------------------------------------------------------------------------- */
+/* ---- Changes ---- */
 
 static void log_add(struct sim_inode *i, bool truncate, uint64_t at, uint64_t len, const void *bytes)
 {
@@ -221,7 +221,7 @@ void sim_inode_sync(struct sim_inode *i, uint64_t upto)
     }
 }
 
-/* ---- Crashes --------------------------------------------------------------------------------- */
+/* ---- Crashes ---- */
 
 enum sim_fate sim_fate(const struct sim_disk *d, uint64_t draw, bool tears)
 {

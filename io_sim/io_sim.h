@@ -16,7 +16,7 @@
 struct sim;
 struct sim_node;
 
-/* ---- A run ----------------------------------------------------------------------------------- */
+/* ---- A run ---- */
 
 enum sim_policy {
     SIM_FIFO, /* Ties in the order of submission, nothing late. */
@@ -57,7 +57,7 @@ struct sim *sim_of(struct io *io);
  * What is not due before sim_free never runs. */
 void sim_at(struct sim *sim, uint64_t after_ns, void (*fn)(struct sim *sim, void *arg), void *arg);
 
-/* ---- Randomness ------------------------------------------------------------------------------ */
+/* ---- Randomness ---- */
 
 /* A stream of the run by purpose ("swarm", "plan"). Draws of one never shift another's. */
 struct cd_rng;
@@ -65,7 +65,7 @@ void sim_rng(const struct sim *sim, const char *purpose, struct cd_rng *out);
 /* A micro-draw: a hash of (seed, purpose, what, ordinal), so that no other draw shifts it. */
 uint64_t sim_draw(const struct sim *sim, const char *purpose, uint64_t what, uint64_t ordinal);
 
-/* ---- Nodes ----------------------------------------------------------------------------------- */
+/* ---- Nodes ---- */
 
 /* What runs on each loop. Both are called as events of that loop. */
 struct sim_program {
@@ -129,7 +129,7 @@ void sim_pause(struct sim_node *n, uint64_t ns);
  * "stream ...". Returns the count; report may be NULL. */
 size_t sim_left(struct sim_node *n, struct cd_buf *report);
 
-/* ---- The k-th call --------------------------------------------------------------------------- */
+/* ---- The k-th call ---- */
 
 enum sim_action { SIM_FAIL, SIM_DIE_KILL, SIM_DIE_POWER };
 /* From now on the k-th (1 is the next) io call of n that matches pattern fails with status (SIM_FAIL), or the
@@ -152,13 +152,13 @@ void sim_sweep_arm(struct sim_sweep *s, struct sim_node *n);
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): name is declared here. */
 #define FOR_EACH_FAULT(name) for (struct sim_sweep name = {0}; sim_sweep_next(&name);)
 
-/* ---- Clock ----------------------------------------------------------------------------------- */
+/* ---- Clock ---- */
 
 void sim_clock_step(struct sim_node *n, int64_t wall_ms); /* The wall clock jumps by so much. */
 void sim_clock_drift(struct sim_node *n,
                      int32_t ppm); /* Both clocks of the node run fast (> 0) or slow; |ppm| < 10^6. */
 
-/* ---- Network --------------------------------------------------------------------------------- */
+/* ---- Network ---- */
 
 /* One direction between two nodes. Zeroed: 0 delay, no limit, no faults. */
 struct sim_link {
@@ -192,7 +192,7 @@ void sim_swizzle(struct sim_node *n, uint64_t ns);
 /* Resets all connections between the two, now. Returns how many. */
 unsigned sim_reset(struct sim *sim, struct sim_node *a, struct sim_node *b);
 
-/* ---- Disk ------------------------------------------------------------------------------------ */
+/* ---- Disk ---- */
 
 struct sim_disk {
     uint64_t capacity; /* Bytes; 0: without limit. */
@@ -229,7 +229,7 @@ uint64_t sim_disk_used(struct sim_node *n);
 /* Ready-made content, durable at once; parent directories are made. For fixtures. */
 void sim_disk_put(struct sim_node *n, const char *path, struct cd_str bytes);
 
-/* ---- Scripted HTTP peers and child programs -------------------------------------------------- */
+/* ---- Scripted HTTP peers and child programs ---- */
 
 struct sim_http; /* One request at a peer. */
 struct sim_http_peer {
@@ -274,7 +274,7 @@ struct sim_child_fault {
 };
 void sim_child_fault(struct sim *sim, const char *name, const struct sim_child_fault *fault);
 
-/* ---- Looking on ------------------------------------------------------------------------------ */
+/* ---- Looking on ---- */
 
 /* What happened, one per event and per file call. text fields are good for the call only. */
 struct sim_record {

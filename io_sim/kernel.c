@@ -17,7 +17,7 @@ struct io **io_current_slot(void)
     return &current;
 }
 
-/* ---- Draws ----------------------------------------------------------------------------------- */
+/* ---- Draws ---- */
 
 uint64_t sim_mix(uint64_t a, uint64_t b)
 {
@@ -42,7 +42,7 @@ void sim_rng(const struct sim *sim, const char *purpose, struct cd_rng *out)
     cd_rng_seed(out, sim->opts.seed, cd_str(purpose));
 }
 
-/* ---- Actors and the schedule ----------------------------------------------------------------- */
+/* ---- Actors and the schedule ---- */
 
 void sim_actor_init(struct sim *sim, struct sim_actor *a, const char *name)
 {
@@ -118,7 +118,7 @@ static void pct_init(struct sim *sim)
     qsort(sim->pct_at, sim->pct_count, sizeof *sim->pct_at, compare_u64);
 }
 
-/* ---- One step -------------------------------------------------------------------------------- */
+/* ---- One step ---- */
 
 /* The next event whose actor is free; NULL when there is none. Events of busy actors move to when they are
  * free. */
@@ -205,7 +205,7 @@ void sim_run_for(struct sim *sim, uint64_t ns)
     sim->now_ns = end_ns;
 }
 
-/* ---- Life of a run --------------------------------------------------------------------------- */
+/* ---- Life of a run ---- */
 
 struct sim *sim_new(const struct sim_opts *opts)
 {

@@ -41,7 +41,7 @@ struct sim_wire *sim_wire(struct sim *sim, struct sim_node *from, struct sim_nod
     return w;
 }
 
-/* ---- Settings -------------------------------------------------------------------------------- */
+/* ---- Settings ---- */
 
 void sim_link_set(struct sim *sim, struct sim_node *from, struct sim_node *to, const struct sim_link *link)
 {
@@ -115,7 +115,7 @@ uint64_t sim_wire_delay(struct sim *sim, struct sim_wire *w, uint64_t bytes, uin
     return delay;
 }
 
-/* ---- Cuts and clogs -------------------------------------------------------------------------- */
+/* ---- Cuts and clogs ---- */
 
 bool sim_wire_held(const struct sim_wire *w)
 {
@@ -213,7 +213,7 @@ void sim_swizzle(struct sim_node *n, uint64_t ns)
     }
 }
 
-/* ---- Messages that are not streams ----------------------------------------------------------- */
+/* ---- Messages that are not streams ---- */
 
 enum sim_transit sim_transit(struct sim *sim, struct sim_node *from, struct sim_node *to, uint64_t bytes,
                              uint64_t ordinal, uint64_t *delay_ns)

@@ -4,7 +4,7 @@
  * as events of the loop like any others. */
 #include "io_sim/kernel.h"
 
-/* ---- Operations ------------------------------------------------------------------------------ */
+/* ---- Operations ---- */
 
 static void op_fire(struct sim *sim, struct sim_event *e)
 {
@@ -115,7 +115,7 @@ static void loop_wake(struct io *io)
     sim_schedule(loop->sim, sim_event_new(loop->sim, &loop->actor, SIM_WAKE, wake_fire), 0);
 }
 
-/* ---- Life ------------------------------------------------------------------------------------ */
+/* ---- Life ---- */
 
 static void loop_random_init(struct sim_loop *loop)
 {
@@ -218,7 +218,7 @@ struct io_bucket *io_bucket(struct io *io)
     return sim_loop_of(io)->bucket;
 }
 
-/* ---- Mailbox --------------------------------------------------------------------------------- */
+/* ---- Mailbox ---- */
 
 /* Some message of this pair is due: always the first one, so that the policy cannot reorder them. */
 static void post_fire(struct sim *sim, struct sim_event *e)
@@ -253,7 +253,7 @@ void io_post(struct io *from, unsigned to_loop, struct io_msg *m)
     sim_schedule(loop->sim, e, 0);
 }
 
-/* ---- Lent buffers ---------------------------------------------------------------------------- */
+/* ---- Lent buffers ---- */
 
 /* Every read gets bytes of its own, and they are freed as soon as the promise ends: a sanitizer sees who
  * looks later. */

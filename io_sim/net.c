@@ -7,7 +7,7 @@
 #define FIRST_PORT 32768u
 #define SYN_RETRY_NS IO_SEC(1) /* A full backlog drops the request; it is sent again. */
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names ---- */
 
 static void address_of(const struct sim_node *n, bool loopback, char out[64])
 {
@@ -53,7 +53,7 @@ struct sim_node *sim_resolve(struct sim_node *from, const char *host, bool *loop
     return n;
 }
 
-/* ---- Connections ----------------------------------------------------------------------------- */
+/* ---- Connections ---- */
 
 static struct sim_conn *conn_new(struct sim *sim, uint64_t id)
 {
@@ -159,7 +159,7 @@ void sim_net_half(struct sim_loop *a, struct io_stream *at_a)
     c->end[1].shut = true;
 }
 
-/* ---- Listening ------------------------------------------------------------------------------- */
+/* ---- Listening ---- */
 
 static uint64_t port_key(const struct sim_node *n, uint16_t port)
 {
@@ -330,7 +330,7 @@ void io_listener_close(struct io_listener *handle, struct io_op *op, io_done_fn 
         sim_schedule(l->loop->sim, ev, 0);
 }
 
-/* ---- Connecting ------------------------------------------------------------------------------ */
+/* ---- Connecting ---- */
 
 static struct sim_listener *listener_for(struct sim_conn *c, uint16_t port)
 {
@@ -494,7 +494,7 @@ void io_stream_peer(const struct io_stream *s, struct io_addr *out)
     out->port = sim_end_other(e)->port;
 }
 
-/* ---- Closing --------------------------------------------------------------------------------- */
+/* ---- Closing ---- */
 
 static void stream_close_fire(struct sim *sim, struct sim_event *ev)
 {
@@ -532,7 +532,7 @@ void io_stream_close(struct io_stream *s, bool abort, struct io_op *op, io_done_
         sim_schedule(e->node->sim, ev, 0);
 }
 
-/* ---- Crash ----------------------------------------------------------------------------------- */
+/* ---- Crash ---- */
 
 /* The kernel of a killed process ends its connections; of a machine without power nothing is heard. */
 static void end_freeze(struct sim_end *e, enum sim_crash how)

@@ -56,7 +56,7 @@ struct io *sim_io(struct sim_node *n, unsigned loop)
     return n->loop == NULL ? NULL : &n->loop[loop]->io;
 }
 
-/* ---- Making nodes ---------------------------------------------------------------------------- */
+/* ---- Making nodes ---- */
 
 static struct sim_node *node_new(struct sim *sim, const char *name)
 {
@@ -188,7 +188,7 @@ void sim_pause(struct sim_node *n, uint64_t ns)
         sim_charge(n->sim, &n->loop[i]->actor, ns);
 }
 
-/* ---- Crash and unwinding --------------------------------------------------------------------- */
+/* ---- Crash and unwinding ---- */
 
 void sim_crash(struct sim_node *n, enum sim_crash how)
 {
@@ -310,7 +310,7 @@ void sim_loop_settle(struct sim_loop *loop)
     life_end(n);
 }
 
-/* ---- What is left ---------------------------------------------------------------------------- */
+/* ---- What is left ---- */
 
 struct left {
     size_t count;

@@ -40,7 +40,7 @@ static uint64_t pipe_draw(struct sim_end *e, const char *purpose, uint64_t ordin
     return sim_mix(sim_mix(sim_label(e->node->sim, purpose), e->conn->id + e->side), ordinal);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 static bool readable(struct sim_end *e)
 {
@@ -150,7 +150,7 @@ void io_stream_read(struct io_stream *s, struct io_read *r, io_done_fn *done)
     read_kick(e);
 }
 
-/* ---- Flying ---------------------------------------------------------------------------------- */
+/* ---- Flying ---- */
 
 void sim_end_break(struct sim_end *e, int status)
 {
@@ -309,7 +309,7 @@ void sim_end_fin(struct sim_end *e)
     fly(e, 0);
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 /* Copies up to room bytes of the write from where it stands into the pipe. */
 static size_t write_take(struct sim_pipe *p, struct io_write *w, size_t room)

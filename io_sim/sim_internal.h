@@ -73,7 +73,7 @@ enum sim_kind {
 };
 const char *sim_kind_name(enum sim_kind kind);
 
-/* ---- Actors and events ----------------------------------------------------------------------- */
+/* ---- Actors and events ---- */
 
 /* Whoever events happen to: a loop, the network, the store, the plan. Events of one actor never overlap. */
 struct sim_actor {
@@ -127,7 +127,7 @@ void sim_unschedule(struct sim *sim, struct sim_event *e);
 /* The actor does nothing for ns more: what a synchronous call costs. */
 void sim_charge(struct sim *sim, struct sim_actor *a, uint64_t ns);
 
-/* ---- Loops and nodes ------------------------------------------------------------------------- */
+/* ---- Loops and nodes ---- */
 
 struct sim_queue { /* Messages from one loop to another. */
     struct io_msg *first, *last;
@@ -250,7 +250,7 @@ struct sim {
     bool ending; /* In sim_free. */
 };
 
-/* ---- Operations ------------------------------------------------------------------------------ */
+/* ---- Operations ---- */
 
 /* Counts the call. 0, or the status it has to fail with: the node is frozen, or sim_at_call struck (then it
  * may be frozen now). For calls without an op. */
@@ -276,7 +276,7 @@ void sim_read_give(struct sim_loop *loop, struct io_read *r, char **slot, const 
 void sim_sent(struct sim *sim, struct sim_node *from, struct sim_node *to,
               struct cd_str bytes); /* sim_on_send. */
 
-/* ---- Wires ----------------------------------------------------------------------------------- */
+/* ---- Wires ---- */
 
 enum sim_transit { SIM_ARRIVES, SIM_CLOGGED, SIM_CUT };
 /* How one message from a node to another fares that is not part of a stream (requests of the store): when it
@@ -287,7 +287,7 @@ enum sim_transit sim_transit(struct sim *sim, struct sim_node *from, struct sim_
 /* Parks e until from -> to is free; it is then scheduled at once. Its link and owner are used meanwhile. */
 void sim_wait_link(struct sim *sim, struct sim_node *from, struct sim_node *to, struct sim_event *e);
 
-/* ---- Draws ----------------------------------------------------------------------------------- */
+/* ---- Draws ---- */
 
 uint64_t sim_mix(uint64_t a, uint64_t b); /* One round of a hash of two numbers. */
 uint64_t sim_label(const struct sim *sim,

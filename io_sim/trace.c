@@ -9,7 +9,7 @@ struct sim_mark {
     uint64_t count;
 };
 
-/* ---- Hooks ----------------------------------------------------------------------------------- */
+/* ---- Hooks ---- */
 
 static void hook_add(struct sim_hooks *h, void (*fn)(void), void *arg)
 {
@@ -53,7 +53,7 @@ void sim_sent(struct sim *sim, struct sim_node *from, struct sim_node *to, struc
         ((send_fn *)sim->on_send.hook[i].fn)(sim->on_send.hook[i].arg, from, to, bytes);
 }
 
-/* ---- Records --------------------------------------------------------------------------------- */
+/* ---- Records ---- */
 
 static void hash_record(struct sim *sim, const struct sim_record *r)
 {
@@ -174,7 +174,7 @@ void sim_record_json(struct cd_buf *out, const struct sim_record *r)
     cd_buf_add_byte(out, '\n');
 }
 
-/* ---- Marks ----------------------------------------------------------------------------------- */
+/* ---- Marks ---- */
 
 void io_mark(struct io *io, const char *name)
 {
@@ -209,7 +209,7 @@ void sim_marks_each(const struct sim *sim, void (*each)(void *arg, const char *n
     cd_buf_deinit(&name);
 }
 
-/* ---- Log events ------------------------------------------------------------------------------ */
+/* ---- Log events ---- */
 
 void sim_log_level(struct sim *sim, enum cd_level most)
 {

@@ -33,8 +33,7 @@ uint64_t check_from(const struct run_result *a, const struct run_result *b)
     return same * SIM_CHECKPOINT_EVENTS + 1;
 }
 
-/* ---- Two traces at once
- * ------------------------------------------------------------------------------------------- */
+/* ---- Two traces at once ---- */
 
 static FILE *start_trace(const struct run_options *o, const struct child_target *t,
                          const struct child_mode *m, char *const *argv, pid_t *pid)

@@ -21,8 +21,7 @@
 /* The leak sanitizer's, where there is one. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
-/* ---- Output
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Output ---- */
 
 struct sink {
     int fd;
@@ -84,8 +83,7 @@ static void trap(void)
     (void)raise(SIGTRAP);
 }
 
-/* ---- The run
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The run ---- */
 
 static void run_here(const struct run_options *o, const struct child_target *t, const struct child_mode *m,
                      int out, struct run_progress *progress)
@@ -125,8 +123,7 @@ static void run_here(const struct run_options *o, const struct child_target *t, 
     cd_buf_deinit(&sink.buffer);
 }
 
-/* ---- Elsewhere
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Elsewhere ---- */
 
 /* What was on the stack before is what an uninitialised variable has. */
 __attribute__((noinline)) static void fill_stack(void)
@@ -192,8 +189,7 @@ int child_order_read(struct child_order *o)
     return 0;
 }
 
-/* ---- What the end means
- * ------------------------------------------------------------------------------------------- */
+/* ---- What the end means ---- */
 
 /* What a child said, without a warning that the address sanitizer gives about every program with fibers. */
 static void add_said(struct cd_buf *out, struct cd_str err)

@@ -5,8 +5,7 @@
 
 #define RESTART_POLL_NS IO_MS(1) /* How often a restart looks whether the crash is over. */
 
-/* ---- Programs
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Programs ---- */
 
 static void node_boot(struct io *io, void *arg)
 {
@@ -54,7 +53,7 @@ void fleet_start(struct run *run)
     fleet_faults(run, true);
 }
 
-/* ---- Rates of faults ----------------------------------------------------------------------- */
+/* ---- Rates of faults ---- */
 
 static uint32_t ppm(const struct run *run, enum scn_setting id, bool on)
 {
@@ -107,8 +106,7 @@ static void disk_faults(struct fleet_node *n, bool on)
         sim_disk_fail_syncs(n->node, "/", 0);
 }
 
-/* ---- Crash and restart
- * -------------------------------------------------------------------------------------------- */
+/* ---- Crash and restart ---- */
 
 void fleet_crash(struct fleet_node *n, enum sim_crash how)
 {
@@ -162,8 +160,7 @@ void fleet_restart(struct fleet_node *n, bool wipe)
     restart_poll(n->run->sim, n);
 }
 
-/* ---- Faults
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Faults ---- */
 
 void fleet_faults(struct run *run, bool on)
 {
@@ -192,8 +189,7 @@ void fleet_heal(struct run *run)
     }
 }
 
-/* ---- Looking on
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Looking on ---- */
 
 bool fleet_up(struct run *run, struct cd_buf *why)
 {

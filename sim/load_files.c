@@ -65,8 +65,7 @@ static bool retry(struct writer *w)
     return io_sleep(w->io, RETRY_NS) == IO_OK && !gone(w);
 }
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading ---- */
 
 static int read_once(struct writer *w, struct io_file *f, struct cd_buf *out)
 {
@@ -111,8 +110,7 @@ static int read_whole(struct writer *w, const char *path, struct cd_buf *out)
     return IO_FAULT;
 }
 
-/* ---- Folding
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Folding ---- */
 
 static int write_file(struct writer *w, const char *path, struct cd_str bytes)
 {
@@ -210,8 +208,7 @@ static bool fold(struct writer *w)
     return true;
 }
 
-/* ---- Recovery
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Recovery ---- */
 
 /* Takes the records of the log as far as they are whole. Returns how many bytes that is. */
 static size_t take_records(struct writer *w, struct files_found *found)
@@ -346,8 +343,7 @@ static bool recover(struct writer *w)
     return true;
 }
 
-/* ---- Appending
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Appending ---- */
 
 static int sync_log(struct writer *w)
 {
@@ -437,8 +433,7 @@ static void writer_flow(void *arg)
     cd_free(w);
 }
 
-/* ---- The workload
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The workload ---- */
 
 static void *files_start(struct run *run)
 {

@@ -50,8 +50,7 @@ static void broken(void *arg, const char *invariant, struct cd_str why)
     run_fail(l->run, RUN_SAFETY, invariant, "%.*s", (int)why.len, why.ptr);
 }
 
-/* ---- Nodes
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Nodes ---- */
 
 /* An op that starts itself anew whenever it is cancelled: a crash never comes to its end. */
 static void sticky_done(struct io_op *op, int status)
@@ -90,8 +89,7 @@ static void http_wiped(void *load, struct fleet_node *n)
     (void)n; /* It keeps nothing on disks. */
 }
 
-/* ---- Clients
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Clients ---- */
 
 static uint64_t draw(struct client *c, uint64_t n)
 {
@@ -316,8 +314,7 @@ static void client_unwind(struct io *io, void *arg)
     http_client_stop(p->client, &p->stop, pool_stopped);
 }
 
-/* ---- The workload
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The workload ---- */
 
 static void *http_start(struct run *run)
 {

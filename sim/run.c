@@ -13,8 +13,7 @@
 static const struct load_kind *const kinds[] = {&load_http, &load_files};
 CD_STATIC_ASSERT(CD_COUNT(kinds) <= RUN_LOADS_MAX, "room for every workload");
 
-/* ---- Failures and the trace
- * --------------------------------------------------------------------------------------- */
+/* ---- Failures and the trace ---- */
 
 void run_fail(struct run *run, enum run_code code, const char *invariant, const char *format, ...)
 {
@@ -71,8 +70,7 @@ static void show_record(void *arg, const struct sim_record *r)
     run->setup->trace_write(run->setup->trace_arg, cd_buf_str(&run->line));
 }
 
-/* ---- Phases
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Phases ---- */
 
 static bool settled(struct run *run, struct cd_buf *why)
 {
@@ -150,8 +148,7 @@ static void chaos_over(struct sim *sim, void *arg)
     settle_poll(sim, run);
 }
 
-/* ---- Expectations
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Expectations ---- */
 
 /* "expect fails X" turns things around: that failure is the pass, and anything else is a mistake of the
  * scenario. */
@@ -200,8 +197,7 @@ static void judge(struct run *run)
     }
 }
 
-/* ---- The run
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The run ---- */
 
 static void watch_bounds(struct run *run)
 {

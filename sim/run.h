@@ -39,8 +39,7 @@ struct run_setup {
 
 void run_execute(const struct run_setup *setup, struct run_result *result);
 
-/* ---- For the parts of a run: the fleet, the steps, the workloads
- * --------------------------------------------------- */
+/* ---- For the parts of a run: the fleet, the steps, the workloads ---- */
 
 struct run;
 

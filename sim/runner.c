@@ -35,8 +35,7 @@ struct runner {
     uint64_t said_ns;
 };
 
-/* ---- Scenarios and targets
- * ---------------------------------------------------------------------------------------- */
+/* ---- Scenarios and targets ---- */
 
 static int read_file(const char *path, struct cd_buf *out, struct cd_buf *why)
 {
@@ -98,8 +97,7 @@ static const char *target_name(const struct runner *r, const struct child_target
     return t->scn == NULL ? NULL : r->options.scenarios[t->scenario];
 }
 
-/* ---- Saying things
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Saying things ---- */
 
 static void say(FILE *to, struct cd_buf *text)
 {
@@ -147,8 +145,7 @@ static int conclude(struct runner *r, FILE *to)
     return (int)report_code(&r->report);
 }
 
-/* ---- Running
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Running ---- */
 
 /* With --check jobs come in pairs: the run here, then the run elsewhere. */
 static const struct child_target *job_target(const struct runner *r, uint64_t job, struct child_mode *m)
@@ -243,8 +240,7 @@ static int run_unforked(struct runner *r)
     return conclude(r, stdout);
 }
 
-/* ---- Shrinking
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Shrinking ---- */
 
 struct attempt { /* One run of a scenario in memory. */
     struct runner *runner;
@@ -347,8 +343,7 @@ static int dump(struct runner *r)
     return RUN_PASS;
 }
 
-/* ---- The program
- * -------------------------------------------------------------------------------------------------- */
+/* ---- The program ---- */
 
 static int refuse(struct cd_buf *why)
 {

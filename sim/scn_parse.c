@@ -4,8 +4,7 @@
 #include "sim/quantity.h"
 #include "sim/scn_read.h"
 
-/* ---- Words
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Words ---- */
 
 int scn_error(struct scn_reader *r, struct cd_str word, const char *format, ...)
 {
@@ -129,8 +128,7 @@ int scn_want_nth(struct scn_reader *r, const char *what, char *out, unsigned *nt
     return scn_take_name(r, word, out);
 }
 
-/* ---- Settings
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Settings ---- */
 
 static bool take_choice(const struct scn_setting_info *info, struct cd_str text, uint64_t *out)
 {
@@ -235,8 +233,7 @@ static int take_load(struct scn_reader *r)
     return scn_error(r, word, "unknown workload '%.*s'", (int)word.len, word.ptr);
 }
 
-/* ---- Statements
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Statements ---- */
 
 static int take_version(struct scn_reader *r)
 {

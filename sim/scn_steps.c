@@ -2,9 +2,7 @@
 #include "sim/quantity.h"
 #include "sim/scn_read.h"
 
-/* ---- Who
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Who ---- */
 
 static int want_who(struct scn_reader *r, const char *what, struct scn_who *who)
 {
@@ -93,8 +91,7 @@ static int want_positive_time(struct scn_reader *r, uint64_t *ns)
     return rc;
 }
 
-/* ---- Actions
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Actions ---- */
 
 static int read_cut(struct scn_reader *r, struct scn_step *p)
 {

@@ -4,8 +4,7 @@
 #define SLOW_SYNC_NS IO_MS(250)
 #define SLOW_IO_NS IO_MS(5)
 
-/* ---- Links
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Links ---- */
 
 /* The nodes that a who stands for: at most all nodes and clients. */
 struct crowd {
@@ -94,8 +93,7 @@ static void do_cut(struct run *run, const struct scn_step *p)
         sim_at(run->sim, p->for_ns, cut_over, &run->timed[p - run->scn->step]);
 }
 
-/* ---- Nodes
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Nodes ---- */
 
 static void do_crash(struct fleet_node *n, const struct scn_step *p)
 {
@@ -224,9 +222,7 @@ void steps_do(struct run *run, const struct scn_step *p)
     }
 }
 
-/* ---- When
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- When ---- */
 
 static void timed_fire(struct sim *sim, void *arg)
 {

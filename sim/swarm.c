@@ -120,8 +120,7 @@ static void draw_loads(struct scn *s, struct cd_rng *r, uint64_t chaos_ns)
     draw_log(s, r, SCN_FILES_FOLD, 2, 200);
 }
 
-/* ---- The plan
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- The plan ---- */
 
 struct plan {
     struct scn *scn;

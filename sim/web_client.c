@@ -10,8 +10,7 @@ static const struct http_limits limits = {.head_max = HTTP_HEAD_MAX,
                                           .fields_max = HTTP_FIELDS_MAX,
                                           .body_max = 1u << 30};
 
-/* ---- Connection
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Connection ---- */
 
 int web_conn_open(struct web_conn *c, struct io *io, const char *host, uint64_t deadline_ns)
 {
@@ -62,8 +61,7 @@ static int read_more(struct web_conn *c, uint64_t deadline_ns)
     return 0;
 }
 
-/* ---- Sending
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Sending ---- */
 
 struct sender {
     struct web_conn *conn;
@@ -173,8 +171,7 @@ static void sender_flow(void *arg)
     io_signal_wake(&s->ended, IO_OK);
 }
 
-/* ---- Answers
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Answers ---- */
 
 struct answer {
     int status;

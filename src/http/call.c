@@ -19,8 +19,7 @@ static void op_end(struct io_op *op, int status)
     io_complete_later(op, status);
 }
 
-/* ---- Ends
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Ends ---- */
 
 static void starter_end(struct http_call_state *s, int status)
 {
@@ -85,8 +84,7 @@ void http_call_release(struct http_call_state *s)
     http_client_advance(c);
 }
 
-/* ---- The request
- * --------------------------------------------------------------------------------------------- */
+/* ---- The request ---- */
 
 static void write_done(struct io_op *op, int status)
 {
@@ -202,8 +200,7 @@ void http_call_write(struct http_call *call, struct io_write *w, bool last, io_d
     writer_send(s);
 }
 
-/* ---- The answer
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The answer ---- */
 
 static void answer_bad(struct http_call_state *s)
 {
@@ -343,8 +340,7 @@ void http_call_read(struct http_call *call, struct io_read *r, io_done_fn *done)
         http_link_settle(s->link);
 }
 
-/* ---- Start and end
- * ------------------------------------------------------------------------------------------- */
+/* ---- Start and end ---- */
 
 static void timer_done(struct io_op *op, int status)
 {

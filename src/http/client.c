@@ -80,8 +80,7 @@ struct http_place *http_client_place(struct http_client *c, const struct io_addr
     return p;
 }
 
-/* ---- Making and taking connections
- * --------------------------------------------------------------------------- */
+/* ---- Making and taking connections ---- */
 
 static void deadline_want(struct http_link *k, int kind)
 {
@@ -190,8 +189,7 @@ void http_place_advance(struct http_place *p, struct http_client *c)
     }
 }
 
-/* ---- Closing
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Closing ---- */
 
 static void close_done(struct io_op *op, int status)
 {
@@ -255,8 +253,7 @@ static void link_expired(struct http_deadlines *d, struct http_deadline *which, 
     }
 }
 
-/* ---- Input
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Input ---- */
 
 static struct cd_str stash_view(const struct http_link *k)
 {
@@ -324,8 +321,7 @@ static void read_done(struct io_op *op, int status)
     link_pump(k, lent);
 }
 
-/* ---- What follows
- * -------------------------------------------------------------------------------------------- */
+/* ---- What follows ---- */
 
 /* The call is over: keep the connection, or not. */
 static void link_vacate(struct http_link *k)
@@ -365,8 +361,7 @@ void http_link_settle(struct http_link *k)
         link_free(k);
 }
 
-/* ---- The end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The end ---- */
 
 void http_client_advance(struct http_client *c)
 {

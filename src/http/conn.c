@@ -27,8 +27,7 @@ static void conn_move(struct conn *c, enum conn_state to)
     c->state = to;
 }
 
-/* ---- Stash
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Stash ---- */
 
 static struct cd_str stash_view(const struct conn *c)
 {
@@ -53,8 +52,7 @@ static void stash_keep(struct conn *c, struct cd_str rest)
     c->stash_at = 0;
 }
 
-/* ---- Closing
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Closing ---- */
 
 static void close_done(struct io_op *op, int status)
 {
@@ -110,8 +108,7 @@ void http_conn_drain(struct conn *c)
         conn_close(c, false);
 }
 
-/* ---- Input
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Input ---- */
 
 static void conn_dispatch(struct conn *c, struct exchange *x)
 {
@@ -240,8 +237,7 @@ static void read_done(struct io_op *op, int status)
     http_conn_pump(c, lent);
 }
 
-/* ---- What follows
- * -------------------------------------------------------------------------------------------- */
+/* ---- What follows ---- */
 
 static void deadline_want(struct conn *c, int kind)
 {

@@ -14,8 +14,7 @@ void http_exchange_peer(const struct http_exchange *pub, struct io_addr *out)
         *out = (struct io_addr){.port = 0};
 }
 
-/* ---- The request's body
- * -------------------------------------------------------------------------------------- */
+/* ---- The request's body ---- */
 
 void http_exchange_body_fail(struct exchange *x, int status)
 {
@@ -117,8 +116,7 @@ void http_body_read(struct http_exchange *pub, struct io_read *r, io_done_fn *do
         http_conn_settle(c);
 }
 
-/* ---- The answer
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The answer ---- */
 
 static void write_done(struct io_op *op, int status)
 {
@@ -289,8 +287,7 @@ void http_exchange_refuse(struct exchange *x, int status, const char *why)
     http_answer_text(&x->pub, status, "text/plain; charset=utf-8", cd_str(why));
 }
 
-/* ---- The end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The end ---- */
 
 void http_exchange_tell_gone(struct exchange *x, int status)
 {
@@ -343,8 +340,7 @@ void http_exchange_close(struct http_exchange *pub)
         http_conn_kick(c);
 }
 
-/* ---- Upgrade
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Upgrade ---- */
 
 static void upgrade_cancel(struct io_op *op)
 {

@@ -86,8 +86,7 @@ struct cd_str http_server_date(struct http_server *s)
     return cd_buf_str(&s->date);
 }
 
-/* ---- Accepting
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Accepting ---- */
 
 static void backoff_done(struct io_op *op, int status)
 {
@@ -142,8 +141,7 @@ static void accept_next(struct http_server *s)
     io_accept(&s->listener, &s->accepting->stream, &s->accept, accept_done);
 }
 
-/* ---- Exchanges and connections
- * ------------------------------------------------------------------------------- */
+/* ---- Exchanges and connections ---- */
 
 struct exchange *http_server_exchange_get(struct http_server *s, struct conn *c)
 {
@@ -203,8 +201,7 @@ void http_server_conn_gone(struct conn *c)
     stop_advance(s);
 }
 
-/* ---- The end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The end ---- */
 
 static void force(struct http_server *s)
 {

@@ -10,8 +10,7 @@ static void read_done(struct io_op *op, int status);
 static void expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind);
 static void stop_advance(struct http_ws_host *h);
 
-/* ---- Host
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Host ---- */
 
 static void deadlines_stopped(struct http_deadlines *d)
 {
@@ -126,8 +125,7 @@ void http_ws_host_free(struct http_ws_host *h)
     cd_free(h);
 }
 
-/* ---- Beginning
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Beginning ---- */
 
 struct http_ws *http_ws_adopt(struct http_ws_host *host, struct io_stream *stream, struct cd_buf *rest,
                               bool is_client)
@@ -198,8 +196,7 @@ void http_ws_peer(const struct http_ws *ws, struct io_addr *out)
         io_stream_peer(&ws->stream, out);
 }
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 static void deadline_want(struct http_ws *ws, int kind)
 {
@@ -230,8 +227,7 @@ static void read_done(struct io_op *op, int status)
     http_ws_settle(ws);
 }
 
-/* ---- The end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- The end ---- */
 
 static void close_done(struct io_op *op, int status)
 {
@@ -351,8 +347,7 @@ void http_ws_settle(struct http_ws *ws)
         ws_free(ws);
 }
 
-/* ---- Timeouts
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Timeouts ---- */
 
 static void expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind)
 {

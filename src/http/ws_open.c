@@ -3,8 +3,7 @@
 #include "http/ws_handshake.h"
 #include "io/backend.h"
 
-/* ---- As server
- * ----------------------------------------------------------------------------------------------- */
+/* ---- As server ---- */
 
 static void accept_upgraded(struct io_op *op, int status)
 {
@@ -76,8 +75,7 @@ void http_ws_accept(struct http_ws_accept *a, struct http_ws_host *host, struct 
     cd_free(all);
 }
 
-/* ---- As client
- * ----------------------------------------------------------------------------------------------- */
+/* ---- As client ---- */
 
 static void connect_end(struct http_ws_connect *c, int status)
 {

@@ -59,7 +59,7 @@ static inline bool io_busy(const struct io_op *op)
     return op->io != NULL;
 }
 
-/* ---- Fibers (io/fiber.c, the same in both backends) ----------------------------------------- */
+/* ---- Fibers (io/fiber.c, the same in both backends) ---- */
 
 /* Starts flow on a stack of its own at the loop's next turn. The pointer is good until flow returns; the name
  * is its flow ("takeover") and must outlive it. The stack has 256 KiB. A fiber never runs JavaScript. */
@@ -86,7 +86,7 @@ void io_signal_wake(struct io_signal *s,
 /* Ends op with status at the loop's next turn. */
 void io_defer(struct io_op *op, struct io *io, int status, io_done_fn *done);
 
-/* ---- The loop ------------------------------------------------------------------------------- */
+/* ---- The loop ---- */
 
 struct io *io_current(
     void); /* The loop whose callback runs now; for hooks that get no context (V8's clock). */
@@ -111,7 +111,7 @@ bool io_event_wanted(struct io *io, enum cd_level level, const char *target);
     } while (0)
 #define cd_event(io, level, name, ...) cd_event_to(io, level, "celld", name __VA_OPT__(, ) __VA_ARGS__)
 
-/* ---- Clock, timers, random ------------------------------------------------------------------ */
+/* ---- Clock, timers, random ---- */
 
 /* Monotonic, nanoseconds; runs on while a node is paused (CLOCK_BOOTTIME). Stands still in one callback. */
 uint64_t io_now_ns(struct io *io);
@@ -138,7 +138,7 @@ enum io_rand {
 void io_random(struct io *io, enum io_rand use, void *out, size_t len);
 uint64_t io_random_below(struct io *io, enum io_rand use, uint64_t n); /* 0..n-1 without bias; n > 0. */
 
-/* ---- Streams -------------------------------------------------------------------------------- */
+/* ---- Streams ---- */
 /* Bytes in order, nothing duplicated. At most one read and, in flight at once, IO_WRITES_MAX writes per
  * stream; writes are sent in the order of submission. */
 
@@ -207,7 +207,7 @@ void io_stream_finish(struct io_stream *s, struct io_op *op, io_done_fn *done);
  * delivered, unless abort is set: then the peer sees a reset. s is closed when done comes. */
 void io_stream_close(struct io_stream *s, bool abort, struct io_op *op, io_done_fn *done);
 
-/* ---- Files ---------------------------------------------------------------------------------- */
+/* ---- Files ---- */
 /* Synchronous, because SQLite is. What is not synced may vanish, wholly or in part, in any order. Paths are
  * absolute. Errors: IO_NOENT, IO_EXISTS, IO_NOSPACE, IO_DENIED, IO_BUSY, IO_FAULT. */
 
@@ -255,7 +255,7 @@ CD_MUST_USE int io_path_sync(struct io *io,
 CD_MUST_USE int io_path_list(struct io *io, const char *dir, void (*each)(void *arg, const char *name),
                              void *arg);
 
-/* ---- Object store --------------------------------------------------------------------------- */
+/* ---- Object store ---- */
 /* fleet.md 3. A backend never retries a conditional write: its own first try would then answer as a foreign
  * winner. Plain writes are not sent twice here either, and reads only when a kept connection turned out to be
  * dead; src/store retries where it is safe. */
@@ -336,7 +336,7 @@ void io_store_list(struct io_list *l, struct io_bucket *b, struct cd_str prefix,
                    unsigned max, io_done_fn *done);
 void io_list_deinit(struct io_list *l); /* io/store.c */
 
-/* ---- Outbound HTTP -------------------------------------------------------------------------- */
+/* ---- Outbound HTTP ---- */
 /* One request and its answer, bodies as chunks both ways. Redirects are not followed, bodies not decoded, no
  * proxy or cookie store is used; TLS certificates are verified. HTTP/2 is used where the server offers it. */
 
@@ -367,7 +367,7 @@ void io_http_read(struct io_http *h, struct io_read *r,
                   io_done_fn *done); /* IO_EOF at the end of the answer. */
 void io_http_close(struct io_http *h, struct io_op *op, io_done_fn *done); /* Ends what is pending. */
 
-/* ---- Child processes ------------------------------------------------------------------------ */
+/* ---- Child processes ---- */
 /* In the simulator a child is a registered C function named like the program. */
 
 struct io_child {
@@ -382,7 +382,7 @@ void io_child_start(struct io_child *c, struct io *io, const char *const argv[],
                     const char *cwd, io_done_fn *exited);
 void io_child_kill(struct io_child *c, int signal); /* No effect once it has ended. */
 
-/* ---- Console ---------------------------------------------------------------------------------- */
+/* ---- Console ---- */
 /* Standard output and error of a command. Synchronous: a command has nothing to do meanwhile. A node that
  * serves writes events instead. */
 
@@ -393,7 +393,7 @@ enum io_console { IO_STDOUT = 1, IO_STDERR = 2 };
 CD_MUST_USE int io_console_write(struct io *io, enum io_console to, struct cd_str bytes);
 bool io_console_is_tty(struct io *io, enum io_console which);
 
-/* ---- Mailbox between loops of a node -------------------------------------------------------- */
+/* ---- Mailbox between loops of a node ---- */
 /* FIFO per pair of loops, no order across pairs, never lost while the node lives. */
 
 struct io_msg {

@@ -26,8 +26,7 @@ typedef struct js_handle *js_value; /* Never NULL where one is asked for, unless
 #define JS_THREW                                                                                             \
     (-300) /* Apart from CD_* and IO_* codes: an exception is pending, or the turn is terminated. */
 
-/* ---- Platform: once per process -------------------------------------------------------------------------
- */
+/* ---- Platform: once per process ---- */
 
 struct js_platform_config {
     /* Time and entropy as V8 sees them, for its heuristics and for user code. They carry no isolate and may
@@ -46,8 +45,7 @@ void js_platform_start(const struct js_platform_config *config);
 void js_platform_stop(void);
 const char *js_engine_version(void); /* "13.6.233.17-node.37" */
 
-/* ---- Host functions -------------------------------------------------------------------------------------
- */
+/* ---- Host functions ---- */
 
 /* What a host function was called with. The arguments are values of the call's own scope. */
 struct js_args {
@@ -78,8 +76,7 @@ void js_return_bool(struct js_args *a, bool v);
 void js_return_int(struct js_args *a, int32_t v);
 void js_return_number(struct js_args *a, double v);
 
-/* ---- Isolates -------------------------------------------------------------------------------------------
- */
+/* ---- Isolates ---- */
 
 enum js_rejection {
     JS_REJECTED_UNHANDLED, /* Rejected while nobody listens. */
@@ -182,8 +179,7 @@ js_value js_global(struct js_isolate *js);
 js_value js_continuation(struct js_isolate *js);
 void js_continuation_set(struct js_isolate *js, js_value v);
 
-/* ---- Scopes and references ------------------------------------------------------------------------------
- */
+/* ---- Scopes and references ---- */
 
 struct js_scope {
     void *opaque[6];
@@ -219,8 +215,7 @@ void js_weak_set(struct js_isolate *js, struct js_weak *w, js_value v, void (*fi
 js_value js_weak_get(struct js_isolate *js, const struct js_weak *w); /* NULL when it is gone. */
 void js_weak_clear(struct js_weak *w); /* finalize will not be called. */
 
-/* ---- Exceptions -----------------------------------------------------------------------------------------
- */
+/* ---- Exceptions ---- */
 
 /* Catches what the calls until js_try_end throw. On the stack, ended in reverse order, in the function that
  * began it. */

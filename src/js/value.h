@@ -6,8 +6,7 @@
 
 #include "js/engine.h"
 
-/* ---- Kinds ----------------------------------------------------------------------------------------------
- */
+/* ---- Kinds ---- */
 
 enum js_kind {
     JS_UNDEFINED,
@@ -56,8 +55,7 @@ CD_MUST_USE int js_instance_of(struct js_isolate *js, js_value v, js_value const
 /* The name of the class of an object, without running JavaScript. */
 void js_class_name(struct js_isolate *js, js_value object, struct cd_buf *out);
 
-/* ---- Primitives -----------------------------------------------------------------------------------------
- */
+/* ---- Primitives ---- */
 
 js_value js_undefined(struct js_isolate *js);
 js_value js_null(struct js_isolate *js);
@@ -83,8 +81,7 @@ js_value js_symbol(struct js_isolate *js, const char *description);
 enum js_well_known { JS_SYMBOL_ITERATOR, JS_SYMBOL_ASYNC_ITERATOR, JS_SYMBOL_TO_STRING_TAG };
 js_value js_symbol_well_known(struct js_isolate *js, enum js_well_known which);
 
-/* ---- Strings --------------------------------------------------------------------------------------------
- */
+/* ---- Strings ---- */
 
 #define JS_STRING_MAX ((1u << 29) - 24) /* UTF-16 units; V8's limit. Longer ones throw RangeError. */
 
@@ -106,8 +103,7 @@ CD_MUST_USE int js_to_utf8(struct js_isolate *js, js_value v, struct cd_buf *out
 bool js_string_add_latin1(struct js_isolate *js, js_value string, struct cd_buf *out);
 bool js_string_eq(struct js_isolate *js, js_value string, const char *ascii);
 
-/* ---- Objects --------------------------------------------------------------------------------------------
- */
+/* ---- Objects ---- */
 
 js_value js_object(struct js_isolate *js);
 js_value js_object_bare(struct js_isolate *js); /* Without a prototype. */
@@ -148,8 +144,7 @@ void *js_as_external(js_value external);
 CD_MUST_USE int js_json_parse(struct js_isolate *js, struct cd_str text, js_value *out);
 CD_MUST_USE int js_json_add(struct js_isolate *js, js_value v, struct cd_buf *out); /* JSON.stringify */
 
-/* ---- Functions ------------------------------------------------------------------------------------------
- */
+/* ---- Functions ---- */
 
 CD_MUST_USE int js_call(struct js_isolate *js, js_value function, js_value this_value, const js_value *argv,
                         unsigned argc, js_value *out);
@@ -160,8 +155,7 @@ CD_MUST_USE int js_function_new(struct js_isolate *js, js_host_fn *fn, void *use
 /* A classic script: its last expression's value. */
 CD_MUST_USE int js_run(struct js_isolate *js, struct cd_str source, const char *name, js_value *out);
 
-/* ---- Promises -------------------------------------------------------------------------------------------
- */
+/* ---- Promises ---- */
 
 enum js_promise_state { JS_PENDING, JS_FULFILLED, JS_REJECTED };
 CD_MUST_USE int js_promise_new(struct js_isolate *js, js_value *out);
@@ -175,8 +169,7 @@ CD_MUST_USE int js_promise_then(struct js_isolate *js, js_value promise, js_valu
                                 js_value on_rejected, js_value *out);
 CD_MUST_USE int js_queue_microtask(struct js_isolate *js, js_value function);
 
-/* ---- Array buffers --------------------------------------------------------------------------------------
- */
+/* ---- Array buffers ---- */
 
 CD_MUST_USE int js_buffer(struct js_isolate *js, size_t len, js_value *out); /* Zeroed. */
 CD_MUST_USE int js_buffer_copy(struct js_isolate *js, struct cd_str bytes, js_value *out);

@@ -84,8 +84,7 @@ static void call_run(struct ask *a, struct cd_str method, struct cd_str target, 
         (void)io_sleep(a->io, IO_MS(1));
 }
 
-/* ---- WebSocket
- * ------------------------------------------------------------------------------------------------ */
+/* ---- WebSocket ---- */
 
 struct talk {
     struct ask *a;
@@ -157,8 +156,7 @@ static void ws_run(struct ask *a, struct cd_str target, uint64_t messages)
     cd_buf_deinit(&c.protocol);
 }
 
-/* ---- Steps
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Steps ---- */
 
 static void step_run(struct ask *a, const char *text)
 {

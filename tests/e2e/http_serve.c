@@ -64,8 +64,7 @@ static struct talk *talk_new(struct serve *s, struct http_exchange *x)
     return t;
 }
 
-/* ---- /count: reads the body and says how long it was
- * ---------------------------------------------------------- */
+/* ---- /count: reads the body and says how long it was ---- */
 
 static void count_read(struct io_op *op, int status)
 {
@@ -88,8 +87,7 @@ static void count_read(struct io_op *op, int status)
     talk_free(t);
 }
 
-/* ---- /echo: sends the body back while it comes
- * ---------------------------------------------------------------- */
+/* ---- /echo: sends the body back while it comes ---- */
 
 static void echo_read(struct io_op *op, int status);
 
@@ -132,8 +130,7 @@ static void echo_start(struct talk *t)
     http_answer_start(t->x, &answer, &t->write, false, echo_written);
 }
 
-/* ---- /big?N: N bytes
- * ------------------------------------------------------------------------------------------ */
+/* ---- /big?N: N bytes ---- */
 
 static void big_written(struct io_op *op, int status)
 {
@@ -165,8 +162,7 @@ static void big_start(struct talk *t)
     http_answer_start(t->x, &answer, &t->write, size == 0, big_written);
 }
 
-/* ---- /slow: answers after half a second
- * ----------------------------------------------------------------------- */
+/* ---- /slow: answers after half a second ---- */
 
 static void slow_done(struct io_op *op, int status)
 {
@@ -176,8 +172,7 @@ static void slow_done(struct io_op *op, int status)
     talk_free(t);
 }
 
-/* ---- /ws: sends messages back; "close CODE REASON" closes
- * ----------------------------------------------------- */
+/* ---- /ws: sends messages back; "close CODE REASON" closes ---- */
 
 struct bounce {
     struct http_ws_send send;
@@ -255,8 +250,7 @@ static void ws_accept(struct serve *s, struct http_exchange *x)
                    ws_accepted);
 }
 
-/* ---- What is known at once
- * ------------------------------------------------------------------------------------ */
+/* ---- What is known at once ---- */
 
 static void answer_fields(struct http_exchange *x)
 {
@@ -308,8 +302,7 @@ static void handle(void *arg, struct http_exchange *x)
     }
 }
 
-/* ---- Start and end
- * -------------------------------------------------------------------------------------------- */
+/* ---- Start and end ---- */
 
 static void sockets_stopped(struct io_op *op, int status)
 {

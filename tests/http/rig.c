@@ -112,7 +112,7 @@ void rig_run(void (*flow)(struct rig *r))
     assert_int_equal(r.stop_status, IO_OK);
 }
 
-/* ---- The client ------------------------------------------------------------------------------ */
+/* ---- The client ---- */
 
 int rig_connect(struct rig *r, struct io_stream *s)
 {
@@ -199,7 +199,7 @@ void rig_expect(struct rig *r, const char *request, const char *answer)
     cd_buf_deinit(&got);
 }
 
-/* ---- The echo handler ------------------------------------------------------------------------ */
+/* ---- The echo handler ---- */
 
 struct echo {
     struct rig *r;

@@ -4,8 +4,7 @@
 #define ASKED "\r\n\r\n"
 #define OK_3 "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
 
-/* ---- Answers
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Answers ---- */
 
 static void reuse_flow(struct peer *p)
 {
@@ -136,8 +135,7 @@ static void test_limits_of_answers(void **state)
              too_large_flow);
 }
 
-/* ---- Fate
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Fate ---- */
 
 static void refused_flow(struct peer *p)
 {
@@ -189,8 +187,7 @@ static void test_connections_that_ended_while_idle_are_not_used(void **state)
     peer_run(&(struct peer){.script = {closes, talks, stays}}, stale_flow);
 }
 
-/* ---- Timeouts
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Timeouts ---- */
 
 static void late_flow(struct peer *p)
 {
@@ -220,8 +217,7 @@ static void test_servers_that_take_too_long(void **state)
     peer_run(&(struct peer){.script = {silent, stalls, stray}}, late_flow);
 }
 
-/* ---- Streamed requests
- * ---------------------------------------------------------------------------------------- */
+/* ---- Streamed requests ---- */
 
 static int call_write(struct http_call *call, const char *bytes, bool last)
 {
@@ -344,8 +340,7 @@ static void test_a_slow_reader_slows_the_server(void **state)
     peer_run(&(struct peer){.script = {script}}, large_flow);
 }
 
-/* ---- Many calls
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Many calls ---- */
 
 struct many {
     struct peer *p;
@@ -393,8 +388,7 @@ static void test_calls_wait_for_a_connection(void **state)
              pool_flow);
 }
 
-/* ---- Closing early
- * -------------------------------------------------------------------------------------------- */
+/* ---- Closing early ---- */
 
 static void close_flow(struct peer *p)
 {
@@ -446,8 +440,7 @@ static void test_a_call_may_be_closed_at_any_time(void **state)
     peer_run(&(struct peer){.script = {script, script, script}}, close_flow);
 }
 
-/* ---- Upgrade
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Upgrade ---- */
 
 static void upgrade_flow(struct peer *p)
 {
@@ -498,8 +491,7 @@ static void test_an_upgrade_hands_over_the_stream(void **state)
     peer_run(&(struct peer){.script = {switches, refuses}}, upgrade_flow);
 }
 
-/* ---- Faults and crashes
- * --------------------------------------------------------------------------------------- */
+/* ---- Faults and crashes ---- */
 
 static const struct peer_step any_first[] = {{PEER_READ, ASKED, 0},
                                              {PEER_SEND, OK_3, 0},

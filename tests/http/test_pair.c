@@ -17,8 +17,7 @@ struct pair {
     struct io_op stop;
 };
 
-/* ---- The server: echoes a body while it comes, or a socket
- * ----------------------------------------------------- */
+/* ---- The server: echoes a body while it comes, or a socket ---- */
 
 static void echo_fiber(void *arg)
 {
@@ -98,8 +97,7 @@ static void handle(void *arg, struct http_exchange *x)
         (void)io_spawn(x->io, "echo", echo_fiber, x);
 }
 
-/* ---- Clients of calls
- * ----------------------------------------------------------------------------------------- */
+/* ---- Clients of calls ---- */
 
 struct caller {
     struct pair *p;
@@ -197,8 +195,7 @@ static void caller_fiber(void *arg)
     cd_free(c);
 }
 
-/* ---- Clients of sockets
- * --------------------------------------------------------------------------------------- */
+/* ---- Clients of sockets ---- */
 
 struct talker {
     struct pair *p;
@@ -292,8 +289,7 @@ static void talk_connected(struct io_op *op, int status)
     talk_next(t);
 }
 
-/* ---- Runs
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Runs ---- */
 
 static void clients_start(struct pair *p, uint64_t seed)
 {

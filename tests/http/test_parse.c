@@ -4,8 +4,7 @@
 #include "corpus.h"
 #include "support/test.h"
 
-/* ---- The corpus, cut in every way
- * ---------------------------------------------------------------------------- */
+/* ---- The corpus, cut in every way ---- */
 
 struct run {
     struct http_parser p;
@@ -121,8 +120,7 @@ static void test_the_corpus_is_read_the_same_however_it_is_cut(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- Details of requests
- * ------------------------------------------------------------------------------------- */
+/* ---- Details of requests ---- */
 
 static enum http_parsed parse_request(struct http_parser *p, const char *text, struct cd_str *rest)
 {
@@ -235,8 +233,7 @@ static void test_a_long_chunked_body_crosses_its_limit(void **state)
     http_parser_deinit(&p);
 }
 
-/* ---- Responses
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Responses ---- */
 
 /* "200 [body] next:rest", or "bad". Fed in two pieces cut at `cut`. */
 static void response_text(struct cd_buf *out, const char *text, bool to_head, size_t cut, bool eof)

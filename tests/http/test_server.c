@@ -5,8 +5,7 @@
 #define GET "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define POST(fields) "POST / HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
 
-/* ---- Handlers made of a fiber: r->arg is a function of the exchange
- * ------------------------------------------- */
+/* ---- Handlers made of a fiber: r->arg is a function of the exchange ---- */
 
 typedef void handler_flow(struct http_exchange *x);
 
@@ -44,8 +43,7 @@ static int answer_write(struct http_exchange *x, const char *body, bool last)
     return io_await(&w.op, IO_FOREVER);
 }
 
-/* ---- Simple answers
- * ------------------------------------------------------------------------------------------- */
+/* ---- Simple answers ---- */
 
 static void simple_flow(struct rig *r)
 {
@@ -106,8 +104,7 @@ static void test_the_date_is_of_the_second(void **state)
     rig_run(date_flow);
 }
 
-/* ---- Streamed answers
- * ----------------------------------------------------------------------------------------- */
+/* ---- Streamed answers ---- */
 
 static void chunks_handler(struct http_exchange *x)
 {
@@ -237,8 +234,7 @@ static void test_closing_without_an_answer_ends_the_connection(void **state)
     run_with(silent_handler, silent_flow);
 }
 
-/* ---- Bodies of requests
- * --------------------------------------------------------------------------------------- */
+/* ---- Bodies of requests ---- */
 
 static void continue_handler(struct http_exchange *x)
 {
@@ -374,8 +370,7 @@ static void test_a_body_is_read_in_any_pieces(void **state)
     run_with(pieces_handler, pieces_flow);
 }
 
-/* ---- Back-pressure
- * -------------------------------------------------------------------------------------------- */
+/* ---- Back-pressure ---- */
 
 #define FLOOD (1u << 20)
 
@@ -508,8 +503,7 @@ static void test_a_client_that_never_reads_is_cut_off(void **state)
     run_with(never_reads_handler, never_reads_flow);
 }
 
-/* ---- Order
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Order ---- */
 
 static void order_handler(struct http_exchange *x)
 {

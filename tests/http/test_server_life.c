@@ -62,8 +62,7 @@ static int answer_write(struct http_exchange *x, const char *body, bool last)
     return io_await(&w.op, IO_FOREVER);
 }
 
-/* ---- Clients that leave
- * --------------------------------------------------------------------------------------- */
+/* ---- Clients that leave ---- */
 
 static void waiting_handler(struct http_exchange *x)
 {
@@ -205,8 +204,7 @@ static void test_a_handler_outlives_its_connection(void **state)
     run_with(deaf_handler, late_close_flow, "gone: connection reset\nstart: connection reset\n");
 }
 
-/* ---- Timeouts
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Timeouts ---- */
 
 static void expect_after(struct rig *r, const char *sent, uint64_t after_s, const char *status)
 {
@@ -283,8 +281,7 @@ static void test_a_client_that_drips(void **state)
     rig_run(drip_flow);
 }
 
-/* ---- Drain and stop
- * ------------------------------------------------------------------------------------------- */
+/* ---- Drain and stop ---- */
 
 static void drain_run(struct io *io, void *arg)
 {
@@ -385,8 +382,7 @@ static void test_stopping_cuts_what_takes_too_long(void **state)
         "start: ok\ngone: canceled\nwrite: connection reset\nstop: timed out\nclient: connection reset\n");
 }
 
-/* ---- Many connections
- * ----------------------------------------------------------------------------------------- */
+/* ---- Many connections ---- */
 
 static void full_flow(struct rig *r)
 {
@@ -419,8 +415,7 @@ static void test_more_connections_than_allowed_wait(void **state)
     rig_close(&r, IO_SEC(10));
 }
 
-/* ---- Upgrade
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Upgrade ---- */
 
 static void upgrade_handler(struct http_exchange *x)
 {
@@ -484,8 +479,7 @@ static void test_an_upgrade_for_a_client_that_has_finished(void **state)
         run_with(upgrade_handler, upgrade_gone_flow, "upgrade: connection reset\n");
 }
 
-/* ---- Faults and crashes
- * --------------------------------------------------------------------------------------- */
+/* ---- Faults and crashes ---- */
 
 /* A client that does a bit of everything and expects nothing. */
 static void busy_flow(struct rig *r)

@@ -3,8 +3,7 @@
 
 #include "http/ws_internal.h"
 
-/* ---- Messages
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---- */
 
 static const struct {
     bool fin;
@@ -105,8 +104,7 @@ static void test_messages_of_every_length_and_an_idle_socket_keeps_nothing(void 
     ws_rig_run(&(struct ws_rig){.no_echo = false}, lengths_flow);
 }
 
-/* ---- Wrong peers
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Wrong peers ---- */
 
 struct wrong {
     const char *what;
@@ -184,8 +182,7 @@ static void test_a_peer_that_breaks_the_protocol_is_told_why(void **state)
     ws_rig_run(&(struct ws_rig){.opts = {.message_max = 1u << 20}}, wrong_flow);
 }
 
-/* ---- Ends
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Ends ---- */
 
 static void raw_close(struct cd_buf *out, const char *payload, size_t len)
 {
@@ -317,8 +314,7 @@ static void test_a_stopping_host_says_goodbye(void **state)
     ws_rig_run(&(struct ws_rig){.no_echo = false}, stop_flow);
 }
 
-/* ---- Back-pressure
- * -------------------------------------------------------------------------------------------- */
+/* ---- Back-pressure ---- */
 
 static void flood_flow(struct ws_rig *w)
 {
@@ -484,8 +480,7 @@ static void test_the_listener_may_change_inside_of_a_message(void **state)
     ws_rig_run(&(struct ws_rig){.no_echo = false}, hibernate_flow);
 }
 
-/* ---- Liveness
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Liveness ---- */
 
 static void ping_flow(struct ws_rig *w)
 {
@@ -514,8 +509,7 @@ static void test_a_silent_peer_is_asked_and_then_given_up(void **state)
     ws_rig_run(&(struct ws_rig){.opts = {.ping_ns = IO_SEC(10)}}, ping_flow);
 }
 
-/* ---- Cancelling
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Cancelling ---- */
 
 static struct http_ws_send canceled[3];
 static int canceled_status[3];
@@ -558,8 +552,7 @@ static void test_a_message_that_waits_can_be_taken_back(void **state)
     ws_rig_run(&(struct ws_rig){.no_echo = false}, cancel_flow);
 }
 
-/* ---- Handshakes
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Handshakes ---- */
 
 static void refused_flow(struct ws_rig *w)
 {
@@ -583,8 +576,7 @@ static void test_handshakes_that_are_refused(void **state)
     ws_rig_run(&(struct ws_rig){.no_echo = false}, refused_flow);
 }
 
-/* ---- Faults and crashes
- * --------------------------------------------------------------------------------------- */
+/* ---- Faults and crashes ---- */
 
 static void any_flow(struct ws_rig *w)
 {

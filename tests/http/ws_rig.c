@@ -57,8 +57,7 @@ static void on_ended(void *arg, struct http_ws *ws, unsigned code, struct cd_str
 
 const struct http_ws_listener ws_rig_listener = {on_message, on_closing, on_ended};
 
-/* ---- Server
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Server ---- */
 
 struct accepting {
     struct http_ws_accept a;
@@ -121,8 +120,7 @@ static bool host_is_stopped(void *arg)
     return ((struct ws_rig *)arg)->stopped;
 }
 
-/* ---- Runs
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Runs ---- */
 
 void ws_rig_open(struct ws_rig *w, uint64_t seed)
 {
@@ -204,8 +202,7 @@ void ws_rig_log_is(struct ws_rig *w, const char *want)
     cd_buf_clear(&w->log);
 }
 
-/* ---- The raw client
- * ------------------------------------------------------------------------------------------- */
+/* ---- The raw client ---- */
 
 void ws_raw_open(struct ws_rig *w, struct io_stream *s)
 {

@@ -2,7 +2,7 @@
 #include "rig.h"
 #include "support/death.h"
 
-/* ---- A program that has something of everything in flight ------------------------------------ */
+/* ---- A program that has something of everything in flight ---- */
 
 struct busy {
     struct io *io;
@@ -182,7 +182,7 @@ static void test_a_pattern_counts_its_calls(void **state)
     sim_free(sim);
 }
 
-/* ---- Failing every call ---------------------------------------------------------------------- */
+/* ---- Failing every call ---- */
 
 static void test_every_call_may_fail_and_nothing_is_left(void **state)
 {
@@ -217,7 +217,7 @@ static void test_a_sweep_that_is_not_armed_stops(void **state)
     assert_dies(forgetful_sweep, "armed");
 }
 
-/* ---- Leaks are found ------------------------------------------------------------------------- */
+/* ---- Leaks are found ---- */
 
 static void leak_file(void *arg)
 {
@@ -261,7 +261,7 @@ static void test_a_fiber_that_never_gives_up_is_reported_by_name(void **state)
     assert_dies(endless, "n1/0 fiber stubborn");
 }
 
-/* ---- What peers see -------------------------------------------------------------------------- */
+/* ---- What peers see ---- */
 
 struct peer {
     struct io *io;

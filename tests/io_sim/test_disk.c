@@ -39,7 +39,7 @@ static bool exists(struct sim_node *n, const char *path)
     return rc == IO_OK;
 }
 
-/* ---- Unsynced writes ------------------------------------------------------------------------- */
+/* ---- Unsynced writes ---- */
 
 #define SECTOR 512u
 
@@ -153,7 +153,7 @@ static void test_sync_start_covers_what_was_written_before_it(void **state)
     sim_free(sim);
 }
 
-/* ---- Failed syncs ---------------------------------------------------------------------------- */
+/* ---- Failed syncs ---- */
 
 static void test_after_a_failed_sync_the_bytes_may_be_gone_for_good(void **state)
 {
@@ -185,7 +185,7 @@ static void test_after_a_failed_sync_the_bytes_may_be_gone_for_good(void **state
     assert_true(lost && kept && shown_though_lost);
 }
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names ---- */
 
 static unsigned names_outcome(uint64_t seed, bool sync)
 {
@@ -283,7 +283,7 @@ static void test_directories_list_move_and_refuse(void **state)
     sim_free(sim);
 }
 
-/* ---- Faults ---------------------------------------------------------------------------------- */
+/* ---- Faults ---- */
 
 static void test_a_full_disk_refuses_growth_only(void **state)
 {

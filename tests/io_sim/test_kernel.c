@@ -3,7 +3,7 @@
 #include "io/backend.h"
 #include "rig.h"
 
-/* ---- Order ----------------------------------------------------------------------------------- */
+/* ---- Order ---- */
 
 struct order {
     struct io_timer timer[8];
@@ -101,7 +101,7 @@ static void test_pct_runs_actors_by_their_priority(void **state)
     cd_buf_deinit(&b.seen);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------ */
+/* ---- Time ---- */
 
 static void time_flow(void *arg)
 {
@@ -210,7 +210,7 @@ static void test_run_until_stops_at_the_limit_or_when_nothing_is_left(void **sta
     sim_free(sim);
 }
 
-/* ---- Determinism ----------------------------------------------------------------------------- */
+/* ---- Determinism ---- */
 
 struct chatter {
     struct io *io;
@@ -299,7 +299,7 @@ static void test_streams_and_micro_draws_by_purpose(void **state)
     sim_free(sim);
 }
 
-/* ---- Marks, events, hooks -------------------------------------------------------------------- */
+/* ---- Marks, events, hooks ---- */
 
 struct watch {
     struct cd_buf logs, records;
@@ -357,7 +357,7 @@ static void test_marks_are_counted_and_events_captured(void **state)
     cd_buf_deinit(&w.records);
 }
 
-/* ---- Mailbox --------------------------------------------------------------------------------- */
+/* ---- Mailbox ---- */
 
 struct letter {
     struct io_msg msg;

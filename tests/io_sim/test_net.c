@@ -79,7 +79,7 @@ static void test_bytes_come_back_in_order_under_every_policy(void **state)
     }
 }
 
-/* ---- Backpressure ---------------------------------------------------------------------------- */
+/* ---- Backpressure ---- */
 
 struct flood {
     struct io *reader, *writer;
@@ -139,7 +139,7 @@ static void test_a_writer_waits_for_its_reader(void **state)
     sim_free(sim);
 }
 
-/* ---- Refusals and names ---------------------------------------------------------------------- */
+/* ---- Refusals and names ---- */
 
 static void names_flow(void *arg)
 {

@@ -126,7 +126,7 @@ static struct talk talk(uint64_t seed, const struct sim_link *link)
     return t;
 }
 
-/* ---- Delay and bandwidth --------------------------------------------------------------------- */
+/* ---- Delay and bandwidth ---- */
 
 static void test_delay_and_bandwidth_take_their_time(void **state)
 {
@@ -140,7 +140,7 @@ static void test_delay_and_bandwidth_take_their_time(void **state)
     talk_end(&t);
 }
 
-/* ---- Loss, resets, refusals ------------------------------------------------------------------ */
+/* ---- Loss, resets, refusals ---- */
 
 static void test_loss_is_delay_and_seldom_a_reset(void **state)
 {
@@ -216,7 +216,7 @@ static void test_a_half_open_connection_swallows_and_its_writer_gives_up(void **
     talk_end(&t);
 }
 
-/* ---- Cuts and clogs -------------------------------------------------------------------------- */
+/* ---- Cuts and clogs ---- */
 
 static void test_a_short_cut_is_only_late(void **state)
 {
@@ -343,7 +343,7 @@ static void test_a_reset_of_all_connections_between_two_nodes(void **state)
     talk_end(&t);
 }
 
-/* ---- Traces ----------------------------------------------------------------------------------- */
+/* ---- Traces ---- */
 
 struct ways {
     bool there, reset;
@@ -370,7 +370,7 @@ static void test_traces_tell_which_way_bytes_flew(void **state)
     talk_end(&t);
 }
 
-/* ---- Draws ----------------------------------------------------------------------------------- */
+/* ---- Draws ---- */
 
 struct arrivals {
     struct cd_buf times;

@@ -1,7 +1,7 @@
 /* Scripted HTTP peers, HTTP to nodes, and child programs. */
 #include "rig.h"
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Asking ---- */
 
 struct ask {
     struct io *io;
@@ -58,7 +58,7 @@ static void ask_free(struct ask *a)
     cd_buf_deinit(&a->got);
 }
 
-/* ---- A peer that tells what it was asked ----------------------------------------------------- */
+/* ---- A peer that tells what it was asked ---- */
 
 struct peer {
     struct cd_buf seen;
@@ -207,7 +207,7 @@ static void test_a_crash_in_the_middle_of_an_exchange_leaves_nothing(void **stat
     }
 }
 
-/* ---- HTTP to a node -------------------------------------------------------------------------- */
+/* ---- HTTP to a node ---- */
 
 struct server {
     struct io *io;
@@ -278,7 +278,7 @@ static void test_a_node_is_asked_over_its_listener(void **state)
     ask_free(&a);
 }
 
-/* ---- Children -------------------------------------------------------------------------------- */
+/* ---- Children ---- */
 
 struct run {
     struct io *io;

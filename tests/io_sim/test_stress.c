@@ -9,7 +9,7 @@
 
 static const char *const names[NODES] = {"n0", "n1", "n2"};
 
-/* ---- The programs ---------------------------------------------------------------------------- */
+/* ---- The programs ---- */
 
 struct visit {
     struct io_stream s;
@@ -181,7 +181,7 @@ static void peer_request(void *arg, struct sim_http *x, struct cd_str method, st
     sim_http_chunk(x, CD_STR("and the rest of it"), true);
 }
 
-/* ---- The faults ------------------------------------------------------------------------------ */
+/* ---- The faults ---- */
 
 struct plan {
     struct sim_node *node[NODES];

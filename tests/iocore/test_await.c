@@ -122,7 +122,7 @@ static void test_a_deadline_at_the_end_of_time_is_no_deadline(void **state)
     wait_end(&w, IO_OK);
 }
 
-/* ---- All orders of what can happen to one await ---------------------------------------------- */
+/* ---- All orders of what can happen to one await ---- */
 
 enum happening { OP_ENDS, DEADLINE, FIBER_CANCEL, HAPPENINGS };
 
@@ -198,7 +198,7 @@ static void test_every_order_of_result_deadline_and_cancel(void **state)
     }
 }
 
-/* ---- Cancellation of fibers ------------------------------------------------------------------ */
+/* ---- Cancellation of fibers ---- */
 
 struct cancel {
     struct tiny *t;
@@ -359,7 +359,7 @@ static void test_all_fibers_of_a_loop_can_be_cancelled_at_once(void **state)
     tiny_deinit(&t);
 }
 
-/* ---- Many fibers at random ------------------------------------------------------------------- */
+/* ---- Many fibers at random ---- */
 
 #define WORKERS 60
 

@@ -144,7 +144,7 @@ static void test_fibers_spawn_fibers(void **state)
     tiny_deinit(&t);
 }
 
-/* ---- Stacks ---------------------------------------------------------------------------------- */
+/* ---- Stacks ---- */
 
 struct stacks {
     uintptr_t at[8];
@@ -319,7 +319,7 @@ static void test_a_large_frame_does_not_jump_over_the_guard(void **state)
         fail_msg("wrote past the end of its stack unseen");
 }
 
-/* ---- What the backend sees ------------------------------------------------------------------- */
+/* ---- What the backend sees ---- */
 
 static struct {
     struct io_fiber *ready[8];
@@ -480,7 +480,7 @@ static void test_the_living_fibers_are_listed_with_what_they_await(void **state)
     tiny_deinit(&t);
 }
 
-/* ---- Mistakes -------------------------------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 static void in_a_fiber(void (*flow)(void *arg))
 {
