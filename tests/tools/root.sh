@@ -37,9 +37,10 @@ if [ -w /etc ]; then
     rm -rf "$place"
 fi
 
-# A signal from a terminal goes to the process group; nothing may be left of it.
+# A signal from a terminal goes to the process group; nothing may be left of it. Whoever runs us in the background may
+# have told us to ignore SIGINT, which programs inherit: the command gets it back.
 set -m
-"$root" sh -c 'sleep 300; true' &
+env --default-signal=INT "$root" sh -c 'sleep 60; true' &
 job=$!
 sleep 0.5
 kill -INT -- "-$job" 2> /dev/null
