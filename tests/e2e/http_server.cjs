@@ -204,7 +204,8 @@ check('raw: slow clients are shown out', async () => {
 });
 
 // The corpus, read by a parser of its own. Limits are those of the defaults here, so cases about them are left out; and
-// this handler refuses "/" without asking for the body, which ends a connection that expects 100 Continue.
+// this handler refuses "/" without asking for the body, which ends a connection that expects 100 Continue. Bodies go to
+// "/count", which reads them: an error in a body that nobody reads ends the connection after the handler's own answer.
 const corpus = (path) => {
     const cases = [];
     const unescape = (text) =>
@@ -218,7 +219,8 @@ const corpus = (path) => {
         if (head) cases.push({ name: head[1], want: head[2].trim(), bytes: '' });
         else if (!line.startsWith('#') && cases.length > 0) cases.at(-1).bytes += unescape(line);
     }
-    return cases.filter((c) => !/too-l|over-the-limit|trailers-too|only-empty|seventeen|expect-with/.test(c.name));
+    for (const c of cases) c.bytes = c.bytes.replace(/^POST \/ /, 'POST /count ');
+    return cases.filter((c) => !/too-l|over-the-limit|trailers-too|many-trailers|only-empty|seventeen|expect-with/.test(c.name));
 };
 
 check('raw: every shape of the corpus gets its statuses', async () => {
@@ -259,7 +261,7 @@ check('raw: noise is answered or dropped, and hurts nobody', async () => {
     ok(big.text().startsWith('HTTP/1.1 431 '), big.text().slice(0, 100));
     big.destroy();
     const long = await raw(server.port);
-    await long.send('GET /' + 'y'.repeat(20000));
+    await long.send('GET /' + 'y'.repeat(20000) + ' HTTP/1.1\r\n');
     await long.ended('too long a target');
     ok(long.text().startsWith('HTTP/1.1 414 '), long.text().slice(0, 100));
     long.destroy();
