@@ -74,6 +74,8 @@ static int on_status(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
+/* Trailers are counted and dropped. The fields of the head are in use until the message is over, so nothing
+ * of a trailer may touch them. */
 static int trailer_count(struct http_parser *p, size_t len)
 {
     p->trailer_used += len;
@@ -91,14 +93,17 @@ static void fields_grow(struct http_parser *p)
 static int on_header_field(llhttp_t *ll, const char *at, size_t len)
 {
     struct http_parser *p = parser_of(ll);
+    if (p->phase == PHASE_BODY) {
+        p->trailers += !p->in_field;
+        p->in_field = true;
+        return trailer_count(p, len);
+    }
     if (!p->in_field) {
         p->in_field = true;
         if (p->fields == p->fields_cap)
             fields_grow(p);
         p->slot[p->fields++] = (struct http_parse_slot){.name_at = (uint32_t)p->text.len};
     }
-    if (p->phase == PHASE_BODY)
-        return trailer_count(p, len);
     p->slot[p->fields - 1].name_len += (uint32_t)len;
     cd_buf_add(&p->text, at, len);
     return 0;
@@ -140,7 +145,7 @@ static int on_header_value_complete(llhttp_t *ll)
     struct http_parser *p = parser_of(ll);
     p->in_field = false;
     if (p->phase == PHASE_BODY)
-        return p->fields > p->limits->fields_max ? refuse(p, 400, "too many trailers") : 0;
+        return p->trailers > p->limits->fields_max ? refuse(p, 400, "too many trailers") : 0;
     if (p->fields > p->limits->fields_max)
         return refuse(p, 431, "too many header fields");
     struct http_parse_slot *slot = &p->slot[p->fields - 1];
@@ -187,7 +192,6 @@ static int on_chunk_header(llhttp_t *ll)
 {
     struct http_parser *p = parser_of(ll);
     p->extension_used = 0;
-    p->fields = 0; /* Now counts trailers. */
     if (ll->content_length > p->limits->body_max - p->body_used)
         return refuse(p, 413, too_large(p));
     return 0;
@@ -281,7 +285,7 @@ static void head_settle(struct http_parser *p)
     h->field = p->field;
     h->field_count = p->fields;
     h->minor = p->ll.http_minor;
-    h->keep_alive = llhttp_should_keep_alive(&p->ll) != 0;
+    h->keep_alive = llhttp_should_keep_alive(&p->ll) != 0 && (p->ll.flags & F_CONNECTION_CLOSE) == 0;
     h->upgrade = p->ll.upgrade != 0;
 }
 
@@ -298,10 +302,12 @@ static enum http_parsed request_target_check(struct http_parser *p)
         return bad(p, 400, "want one Host field");
     if (p->hosts == 1)
         h->authority = http_field_value(h->field, h->field_count, CD_STR("host"));
+    struct http_authority target, host;
+    if (h->authority.len > 0 && http_authority_parse(h->authority, &host) != 0)
+        return bad(p, 400, "malformed Host");
     if (h->where.form == HTTP_TARGET_ABSOLUTE && p->hosts == 1) {
-        struct http_authority target, host;
-        if (http_authority_parse(h->where.authority, &target) != 0 ||
-            http_authority_parse(h->authority, &host) != 0 || !http_authority_same(&target, &host))
+        if (http_authority_parse(h->where.authority, &target) != 0 || h->authority.len == 0 ||
+            !http_authority_same(&target, &host))
             return bad(p, 400, "Host differs from the request target");
     }
     return HTTP_PARSED_HEAD;
@@ -319,6 +325,9 @@ static enum http_parsed coding_check(struct http_parser *p)
     if (!p->coding_chunked)
         return (p->ll.flags & F_CHUNKED) != 0 ? bad(p, 501, "unsupported transfer coding")
                                               : bad(p, 400, "transfer coding does not end in chunked");
+    /* llhttp does not take "chunked\t" for chunked and would read the body as the next message. */
+    if ((p->ll.flags & F_CHUNKED) == 0)
+        return bad(p, 400, "malformed Transfer-Encoding");
     return HTTP_PARSED_HEAD;
 }
 

@@ -53,7 +53,7 @@ struct http_parser {
     struct cd_buf text; /* owned: target, reason, names and values of the head, one behind the other. */
     struct http_field *field; /* owned */
     struct http_parse_slot *slot; /* owned: where in text the fields are, while text still moves. */
-    unsigned fields, fields_cap;
+    unsigned fields, fields_cap, trailers;
     size_t head_used; /* Bytes of the head so far. */
     size_t trailer_used;
     size_t extension_used; /* Of the current chunk. */

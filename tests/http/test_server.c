@@ -43,6 +43,36 @@ static int answer_write(struct http_exchange *x, const char *body, bool last)
     return io_await(&w.op, IO_FOREVER);
 }
 
+/* ---- The head outlives its body ---- */
+
+static void echo_field_after_body(struct http_exchange *x)
+{
+    struct io_read read = {0};
+    do {
+        http_body_read(x, &read, NULL);
+    } while (io_await(&read.op, IO_FOREVER) == IO_OK);
+    http_answer_text(x, 200, "text/plain",
+                     http_field_value(x->head->field, x->head->field_count, CD_STR("x-mine")));
+}
+
+static void head_after_trailers_flow(struct rig *r)
+{
+    struct cd_buf ask = {0};
+    cd_buf_add_str(&ask, CD_STR(POST("X-Mine: hello\r\nTransfer-Encoding: chunked\r\n") "1\r\nx\r\n0\r\n"));
+    for (int i = 0; i < 15; i++)
+        cd_buf_add_str(&ask, CD_STR("X-Mine: theirs\r\n"));
+    cd_buf_add_str(&ask, CD_STR("\r\n"));
+    rig_expect(r, cd_buf_cstr(&ask),
+               "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello");
+    cd_buf_deinit(&ask);
+}
+
+static void test_trailers_do_not_touch_the_fields_of_the_head(void **state)
+{
+    (void)state;
+    run_with(echo_field_after_body, head_after_trailers_flow);
+}
+
 /* ---- Simple answers ---- */
 
 static void simple_flow(struct rig *r)
@@ -562,7 +592,8 @@ static void test_many_pipelined_requests(void **state)
     run_with(target_handler, many_flow);
 }
 
-CD_TESTS(server, cmocka_unit_test(test_simple_answers), cmocka_unit_test(test_the_date_is_of_the_second),
+CD_TESTS(server, cmocka_unit_test(test_trailers_do_not_touch_the_fields_of_the_head),
+         cmocka_unit_test(test_simple_answers), cmocka_unit_test(test_the_date_is_of_the_second),
          cmocka_unit_test(test_a_body_of_unknown_length),
          cmocka_unit_test(test_an_empty_body_of_unknown_length),
          cmocka_unit_test(test_a_body_is_as_long_as_announced),
