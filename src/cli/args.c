@@ -127,6 +127,9 @@ static int parse_flag(struct cli *c, const struct cli_command *command, struct c
     } else {
         value = cd_str(*(*next)++);
     }
+    /* Where a variable stands behind the flag, an empty value would beat it and mean nothing. */
+    if ((CLI_F(flag) & CLI_MIRRORED_FLAGS) != 0 && cd_str_trim(value).len == 0)
+        return cli_fail(c, "%s requires a value", info->name);
     if (info->repeatable) {
         if (a->repeated_count == CLI_REPEAT_MAX)
             return cli_fail(c, "%s is given more than %d times", info->name, CLI_REPEAT_MAX);

@@ -18,7 +18,8 @@ static int flag_number(struct cli *c, enum cli_flag flag, uint64_t min, uint64_t
     uint64_t number;
     if (!cli_given(&c->parsed, flag))
         return 0;
-    int rc = cd_str_u64(text, &number);
+    struct cd_str digits = cd_str_starts(text, CD_STR("+")) ? cd_str_sub(text, 1, SIZE_MAX) : text;
+    int rc = cd_str_u64(digits, &number);
     if (rc == 0 && number >= min && number <= max)
         return 0;
     if (rc == 0 && number == 0 && min == 1)

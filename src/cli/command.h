@@ -67,6 +67,9 @@ const struct cli_flag_info *cli_flag_info(enum cli_flag flag);
 #define CLI_F(flag) (UINT64_C(1) << (flag))
 CD_STATIC_ASSERT(CLI_FLAG_COUNT <= 64, "a set of flags is one word");
 #define CLI_FLEET_FLAGS (CLI_F(CLI_BUCKET) | CLI_F(CLI_ENDPOINT) | CLI_F(CLI_REGION))
+/* Flags with a value that a variable can set too. */
+#define CLI_MIRRORED_FLAGS                                                                                   \
+    (CLI_FLEET_FLAGS | CLI_F(CLI_LISTEN) | CLI_F(CLI_INTERNAL_LISTEN) | CLI_F(CLI_ADVERTISE))
 #define CLI_ROUTED_FLAGS (CLI_FLEET_FLAGS | CLI_F(CLI_UNSAFE_PUBLIC_ADVERTISE))
 #define CLI_LISTING_FLAGS (CLI_F(CLI_LIMIT) | CLI_F(CLI_AFTER) | CLI_F(CLI_ALL) | CLI_F(CLI_JSON))
 #define CLI_SERVE_FLAGS                                                                                      \

@@ -69,7 +69,7 @@ static bool read_uint(struct reader *r, const struct cli_setting *s, struct cli_
     if (num >= s->min && num <= s->max)
         return true;
     unsigned long long min = s->min, max = s->max, got = num;
-    if (num == 0 && s->min == 1)
+    if (num == 0 && s->min == 1 && (s->max == UINT64_MAX || s->max == s->fallback))
         cd_buf_addf(failure(r), "%s must be greater than zero, not 0", v->name);
     else if (s->max == s->fallback) /* Only to be lowered: the frozen text of operations.md 2.3. */
         cd_buf_addf(failure(r), "%s must be at most %llu", v->name, max);

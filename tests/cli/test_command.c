@@ -120,6 +120,9 @@ static void test_values_of_flags(void **state)
     (void)state;
     rig_refuses(NULL, "--bucket", "Error: --bucket requires a value");
     rig_refuses(NULL, "kv get ns key --bucket", "Error: --bucket requires a value");
+    rig_refuses(NULL, "--bucket s3://b --listen=", "Error: --listen requires a value");
+    rig_refuses(NULL, "--bucket s3://b --advertise=", "Error: --advertise requires a value");
+    rig_refuses(NULL, "dev --port +65536", "Error: --port must be between 1 and 65535");
     rig_refuses(NULL, "deploy --dry-run=yes", "Error: --dry-run takes no value");
     rig_refuses(NULL, "kv get ns key --ttl 60", "Error: `celld kv get` takes no --ttl");
     rig_refuses(NULL, "d1 migrations list db --command x",

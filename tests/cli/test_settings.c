@@ -119,10 +119,11 @@ static void test_integers_are_strict(void **state)
             continue;
         for (size_t i = 0; i < CD_COUNT(bad); i++)
             refuse_number(s->name, bad[i][0], bad[i][1]);
-        if (s->min == 1)
+        if (s->min == 1 && (s->max == UINT64_MAX || s->max == s->fallback)) /* Else it has bounds to name. */
             refuse_number(s->name, "0", "must be greater than zero, not 0");
     }
     refuse_number("CELLD_LOG_PIPELINE", "65", "must be between 1 and 64, not 65");
+    refuse_number("CELLD_LOG_PIPELINE", "0", "must be between 1 and 64, not 0");
     refuse_number("CELLD_LTX_COMPACTION_MIN_MB", "65", "must be between 1 and 64, not 65");
     refuse_number("CELLD_MAX_REQUEST_BODY_BYTES", "1073741825", "must be at most 1073741824");
     refuse_number("CELLD_HEAP_LIMIT_MB", "17592186044416", "is too large: 17592186044416");
