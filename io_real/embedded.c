@@ -2,10 +2,10 @@
  *
  * The writer's round: lock the file against other processes, take all that waits, run each write with its own
  * condition in order, commit once, tell everybody. Writes that arrive meanwhile make the next round, so
- * rounds grow under load and a write alone waits for nothing. A round that fails before its commit record can
- * be on the disk is run again one by one, so that one write that does not fit fails alone; when the commit
- * itself ends in an I/O error its writes are IO_UNKNOWN: the record may be there, and a recovery of the log
- * would find it. */
+ * rounds grow under load and a write alone waits for nothing. A round that finds the disk full empties the
+ * log into the file and runs once more. A round that fails before its commit record can be on the disk is run
+ * again one by one, so that one write that does not fit fails alone; when the commit itself ends in an I/O
+ * error its writes are IO_UNKNOWN: the record may be there, and a recovery of the log would find it. */
 #include "io_real/embedded.h"
 
 #include <pthread.h>
@@ -213,10 +213,17 @@ static void fail_db(struct worker *w, struct embedded_job *j, int rc, enum io_ou
         w->broken = true;
 }
 
-/* A transaction of its own for one job; the file may have become busy meanwhile. */
-static void run_alone(struct worker *w, struct embedded_job *j)
+static bool is_full(int rc)
+{
+    return (rc & 0xff) == SQLITE_FULL;
+}
+
+/* A transaction of its own for one job; the file may have become busy meanwhile. Returns the result code,
+ * with the transaction rolled back unless it is SQLITE_OK; certain: whether it had no effect then. */
+static int try_alone(struct worker *w, struct embedded_job *j, bool *certain)
 {
     int rc;
+    *certain = true;
     for (;;) {
         rc = reopen(w);
         if (rc == SQLITE_OK)
@@ -227,45 +234,76 @@ static void run_alone(struct worker *w, struct embedded_job *j)
     }
     if (rc == SQLITE_OK)
         rc = embedded_db_run(&w->db, j);
-    if (rc != SQLITE_OK) {
-        fail_db(w, j, rc, IO_REJECTED);
-        if (w->db.db != NULL)
-            embedded_db_rollback(&w->db);
-        return;
+    if (rc == SQLITE_OK) {
+        rc = embedded_db_commit(&w->db);
+        *certain = is_certain(rc);
     }
-    rc = embedded_db_commit(&w->db);
-    if (rc == SQLITE_OK)
-        return;
-    fail_db(w, j, rc, is_certain(rc) ? IO_REJECTED : IO_UNKNOWN);
-    embedded_db_rollback(&w->db);
+    return rc;
 }
 
-static void run_each_alone(struct worker *w, struct cd_list *round)
+static void run_alone(struct worker *w, struct embedded_job *j, bool *room)
+{
+    bool certain;
+    int rc = try_alone(w, j, &certain);
+    /* Those before it in the round have filled the log again. */
+    if (is_full(rc) && *room && w->db.db != NULL && w->db.wal_pages > 0) {
+        embedded_db_rollback(&w->db);
+        *room = embedded_db_make_room(&w->db);
+        rc = try_alone(w, j, &certain);
+    }
+    if (rc == SQLITE_OK)
+        return;
+    fail_db(w, j, rc, certain ? IO_REJECTED : IO_UNKNOWN);
+    if (w->db.db != NULL)
+        embedded_db_rollback(&w->db);
+}
+
+/* room: whether the log may be emptied on the way; each time that fails has waited, so it is not tried again.
+ */
+static void run_each_alone(struct worker *w, struct cd_list *round, bool room)
 {
     for (struct cd_link *k = cd_list_first(round); k != NULL; k = cd_list_next(round, k))
-        run_alone(w, CD_CONTAINER(k, struct embedded_job, link));
+        run_alone(w, CD_CONTAINER(k, struct embedded_job, link), &room);
+}
+
+/* Inside a transaction, which is over afterwards. As try_alone. */
+static int try_round(struct worker *w, struct cd_list *round, bool *certain)
+{
+    int rc = SQLITE_OK;
+    *certain = true;
+    for (struct cd_link *k = cd_list_first(round); k != NULL && rc == SQLITE_OK; k = cd_list_next(round, k))
+        rc = embedded_db_run(&w->db, CD_CONTAINER(k, struct embedded_job, link));
+    if (rc == SQLITE_OK) {
+        rc = embedded_db_commit(&w->db);
+        *certain = is_certain(rc);
+    }
+    return rc;
 }
 
 /* Inside a transaction. */
 static void run_round(struct worker *w, struct cd_list *round)
 {
-    int rc = SQLITE_OK;
-    struct cd_link *k;
-    for (k = cd_list_first(round); k != NULL && rc == SQLITE_OK; k = cd_list_next(round, k))
-        rc = embedded_db_run(&w->db, CD_CONTAINER(k, struct embedded_job, link));
-    bool certain = true;
-    if (rc == SQLITE_OK) {
-        rc = embedded_db_commit(&w->db);
-        certain = is_certain(rc);
-    }
+    bool certain, room = true;
+    int rc = try_round(w, round, &certain);
     if (rc == SQLITE_OK)
         return;
     embedded_db_rollback(&w->db);
+    /* The log may be what fills the disk, and nothing else would ever shorten it: rounds that fail add no
+     * pages. */
+    if (is_full(rc) && w->writes) {
+        room = embedded_db_make_room(&w->db);
+        if (embedded_db_begin(&w->db, true) == SQLITE_OK) {
+            rc = try_round(w, round, &certain);
+            if (rc == SQLITE_OK)
+                return;
+            embedded_db_rollback(&w->db);
+        }
+    }
     if (certain) {
-        run_each_alone(w, round);
+        run_each_alone(w, round, room);
         return;
     }
-    for (k = cd_list_first(round); k != NULL; k = cd_list_next(round, k))
+    for (struct cd_link *k = cd_list_first(round); k != NULL; k = cd_list_next(round, k))
         fail_db(w, CD_CONTAINER(k, struct embedded_job, link), rc, IO_UNKNOWN);
     w->broken = true;
 }
@@ -423,6 +461,7 @@ void embedded_start(struct embedded *e, struct embedded_job *j)
 {
     struct worker *w = is_write(j) ? &e->writer : &e->reader;
     CD_ASSERT(j->finished != NULL && !cd_link_linked(&j->link));
+    memcpy(j->match, j->out.token, sizeof(j->match));
     lock(e);
     CD_ASSERT(!e->closing);
     j->state = EMBEDDED_QUEUED;

@@ -26,6 +26,7 @@ struct embedded_job {
     struct cd_buf body; /* owned; PUT */
     struct cd_buf after; /* owned; LIST */
     enum io_put how; /* PUT, with out.token for IF_MATCH */
+    char match[IO_TOKEN_MAX]; /* The store's: that token, for a second run after out was written. */
     uint64_t from, len; /* GET */
     char delimiter; /* LIST */
     unsigned max; /* LIST */

@@ -10,6 +10,7 @@
 #define SCHEMA_VERSION 1
 #define APPLICATION_ID 0x63656c64 /* "celd" */
 #define OPEN_BUSY_MS 15000
+#define ROOM_BUSY_MS 100
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 
@@ -239,4 +240,17 @@ void embedded_db_checkpoint(struct embedded_db *d)
     /* A failure loses nothing: the log keeps what the file does not have, and the next one tries again. */
     (void)sqlite3_wal_checkpoint_v2(d->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     d->wal_pages = 0;
+}
+
+bool embedded_db_make_room(struct embedded_db *d)
+{
+    (void)sqlite3_busy_timeout(d->db, ROOM_BUSY_MS);
+    int rc = sqlite3_wal_checkpoint_v2(d->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    (void)sqlite3_busy_timeout(d->db, 0);
+    d->wal_pages = 0;
+    if (rc == SQLITE_OK)
+        return true;
+    /* Once all of it is in the file, the next write may start the log over in the room it has. */
+    embedded_db_checkpoint(d);
+    return false;
 }

@@ -30,6 +30,9 @@ void embedded_db_rollback(struct embedded_db *d); /* No effect outside of a tran
 CD_MUST_USE int embedded_db_run(struct embedded_db *d, struct embedded_job *j);
 /* Moves what is in the log into the file, as far as readers allow. */
 void embedded_db_checkpoint(struct embedded_db *d);
+/* Outside of a transaction, on a full disk: the same, and gives the log's room back. Waits shortly for
+ * readers and writers. False: some of the log is still in use. */
+CD_MUST_USE bool embedded_db_make_room(struct embedded_db *d);
 
 /* The status of a failed result code: IO_NOSPACE, IO_DENIED, IO_BUSY, IO_FAULT. */
 int embedded_db_status(const struct embedded_db *d, int rc);

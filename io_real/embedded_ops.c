@@ -111,7 +111,7 @@ static bool is_token(const struct embedded_job *j, const struct row *row)
 {
     char text[IO_TOKEN_MAX];
     snprintf(text, sizeof(text), "%lld", (long long)row->generation);
-    return strcmp(text, j->out.token) == 0;
+    return strcmp(text, j->match) == 0;
 }
 
 static int run_change(sqlite3_stmt *s)

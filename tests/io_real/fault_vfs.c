@@ -41,6 +41,7 @@ static struct {
     enum fault_call call;
     unsigned skip, count, failed, syncs;
     int result_code;
+    uint64_t limit;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct file *file_of(sqlite3_file *f)
@@ -69,6 +70,16 @@ static bool strikes(const struct file *f, enum fault_call call)
     }
     pthread_mutex_unlock(&state.lock);
     return hit;
+}
+
+static bool is_beyond_limit(const struct file *f, uint64_t end)
+{
+    pthread_mutex_lock(&state.lock);
+    bool beyond = state.limit != 0 && is_log(f) && end > state.limit;
+    if (beyond)
+        state.failed++;
+    pthread_mutex_unlock(&state.lock);
+    return beyond;
 }
 
 static void forget_writes(struct image *m)
@@ -120,6 +131,8 @@ static int vfs_write(sqlite3_file *f, const void *from, int len, sqlite3_int64 a
 {
     if (strikes(file_of(f), FAULT_WRITE))
         return state.result_code;
+    if (is_beyond_limit(file_of(f), (uint64_t)at + (uint64_t)len))
+        return SQLITE_FULL;
     int rc = file_of(f)->real->pMethods->xWrite(file_of(f)->real, from, len, at);
     if (rc == SQLITE_OK)
         note_write(file_of(f), from, (size_t)len, (uint64_t)at, false);
@@ -271,6 +284,7 @@ void fault_vfs_install(void)
     state.vfs.xOpen = vfs_open;
     state.call = FAULT_NONE;
     state.syncs = state.failed = 0;
+    state.limit = 0;
     cd_list_init(&state.images);
     assert_int_equal(sqlite3_vfs_register(&state.vfs, 1), SQLITE_OK);
 }
@@ -297,6 +311,13 @@ void fault_vfs_fail(enum fault_call call, unsigned skip, unsigned count, int res
     state.count = count;
     state.failed = 0;
     state.result_code = result_code;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void fault_vfs_limit(uint64_t log_bytes)
+{
+    pthread_mutex_lock(&state.lock);
+    state.limit = log_bytes;
     pthread_mutex_unlock(&state.lock);
 }
 

@@ -14,6 +14,8 @@ void fault_vfs_remove(void);
 /* The calls of this kind number skip+1 .. skip+count on the log file (name ends in "-wal") end with this
  * result code; a failing sync has synced nothing. */
 void fault_vfs_fail(enum fault_call call, unsigned skip, unsigned count, int result_code);
+/* A disk with room for a log of this length: writes behind it end with SQLITE_FULL. 0: no limit. */
+void fault_vfs_limit(uint64_t log_bytes);
 unsigned fault_vfs_failed(void); /* How many did since then. */
 unsigned fault_vfs_syncs(void); /* Successful syncs of log files since the install. */
 

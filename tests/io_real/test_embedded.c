@@ -300,6 +300,41 @@ static void test_one_write_that_does_not_fit_fails_alone(void **state)
     fault_vfs_remove();
 }
 
+static void test_a_log_that_fills_the_disk_is_emptied(void **state)
+{
+    (void)state;
+    struct place p;
+    sqlite3 *reader;
+    char path[128], token[IO_TOKEN_MAX] = "";
+    fault_vfs_install();
+    place_make_fast(&p);
+    p.store = open_store(p.dir);
+    snprintf(path, sizeof(path), "%s/objects.sqlite3", p.dir);
+    fault_vfs_fail(FAULT_NONE, 0, 0, 0);
+    fault_vfs_limit(64 << 10);
+    assert_int_equal(put(p.store, "k", "0", IO_PUT_IF_ABSENT, token), IO_OK);
+    for (unsigned i = 1; i < 300; i++) {
+        char body[32];
+        snprintf(body, sizeof(body), "%u", i);
+        assert_int_equal(put(p.store, "k", body, IO_PUT_IF_MATCH, token), IO_OK);
+        assert_true(has_body(p.store, "k", body));
+    }
+    assert_true(fault_vfs_failed() > 0);
+    /* Who still reads the log keeps it; it ends with him. */
+    assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM objects", NULL, NULL, NULL),
+                     SQLITE_OK);
+    unsigned kept = 0;
+    while (put(p.store, "k", "kept", IO_PUT_IF_MATCH, token) == IO_OK)
+        assert_true(++kept < 100);
+    assert_int_equal(put(p.store, "k", "more", IO_PUT_IF_MATCH, token), IO_NOSPACE);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    assert_int_equal(put(p.store, "k", "last", IO_PUT_IF_MATCH, token), IO_OK);
+    assert_true(has_body(p.store, "k", "last"));
+    place_drop(&p);
+    fault_vfs_remove();
+}
+
 static void test_a_failed_sync_leaves_a_write_unknown_and_the_store_usable(void **state)
 {
     (void)state;
@@ -730,6 +765,7 @@ CD_TESTS(embedded, cmocka_unit_test(test_writes_that_wait_share_one_sync),
          cmocka_unit_test(test_an_abandoned_job_is_the_stores),
          cmocka_unit_test(test_a_full_disk_rejects_what_does_not_fit_and_nothing_else),
          cmocka_unit_test(test_one_write_that_does_not_fit_fails_alone),
+         cmocka_unit_test(test_a_log_that_fills_the_disk_is_emptied),
          cmocka_unit_test(test_a_failed_sync_leaves_a_write_unknown_and_the_store_usable),
          cmocka_unit_test(test_a_failed_write_of_the_log_is_no_conflict_for_the_next),
          cmocka_unit_test(test_an_acknowledged_put_survives_power_loss),
