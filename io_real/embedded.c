@@ -35,6 +35,8 @@ struct embedded {
     char *path; /* owned */
     pthread_mutex_t lock;
     bool closing;
+    bool lost; /* Under the lock: its file was taken away, and nothing more is answered from it. */
+    struct embedded_file file; /* What path led to when it was opened. */
     struct worker writer, reader;
 };
 
@@ -75,6 +77,21 @@ void embedded_job_free(struct embedded_job *j)
     cd_buf_deinit(&j->out.body);
     io_list_deinit(&j->list);
     cd_free(j);
+}
+
+static bool is_lost(struct embedded *e)
+{
+    lock(e);
+    bool lost = e->lost;
+    unlock(e);
+    return lost;
+}
+
+static void set_lost(struct embedded *e)
+{
+    lock(e);
+    e->lost = true;
+    unlock(e);
 }
 
 static bool is_write(const struct embedded_job *j)
@@ -183,6 +200,11 @@ static int reopen(struct worker *w)
     struct cd_buf why = {0};
     if (!w->broken)
         return SQLITE_OK;
+    /* A name that leads elsewhere would begin an empty store, as if there had never been an object. */
+    if (!embedded_db_in_place(&w->db) || !embedded_file_is(w->store->path, &w->store->file)) {
+        set_lost(w->store);
+        return SQLITE_IOERR;
+    }
     embedded_db_close(&w->db);
     int rc = embedded_db_open(&w->db, w->store->path, &why);
     cd_buf_deinit(&why);
@@ -322,6 +344,13 @@ static int begin_round(struct worker *w)
     return SQLITE_DONE;
 }
 
+static void fail_lost(struct cd_list *round, enum io_outcome outcome)
+{
+    for (struct cd_link *k = cd_list_first(round); k != NULL; k = cd_list_next(round, k))
+        fail(CD_CONTAINER(k, struct embedded_job, link), IO_FAULT, outcome,
+             "objects.sqlite3 was deleted or replaced while in use");
+}
+
 static void do_round(struct worker *w)
 {
     struct cd_list round;
@@ -330,7 +359,8 @@ static void do_round(struct worker *w)
     if (rc == SQLITE_DONE)
         return;
     unsigned count = take(w, &round);
-    if (rc == SQLITE_OK && count > 0) {
+    bool lost = is_lost(w->store);
+    if (!lost && rc == SQLITE_OK && count > 0) {
         run_round(w, &round);
     } else {
         for (struct cd_link *k = cd_list_first(&round); k != NULL; k = cd_list_next(&round, k))
@@ -338,9 +368,13 @@ static void do_round(struct worker *w)
         if (w->db.db != NULL)
             embedded_db_rollback(&w->db);
     }
+    if (lost || !embedded_db_in_place(&w->db)) {
+        set_lost(w->store);
+        fail_lost(&round, lost ? IO_REJECTED : IO_UNKNOWN);
+    }
     finish_all(w->store, &round);
     /* After the answers, so that no write of this round waits for it. */
-    if (w->writes && !w->broken && w->db.wal_pages >= WAL_PAGES_MAX)
+    if (w->writes && !w->broken && !is_lost(w->store) && w->db.wal_pages >= WAL_PAGES_MAX)
         embedded_db_checkpoint(&w->db);
 }
 
@@ -425,6 +459,7 @@ int embedded_open(struct embedded **out, const char *dir, struct cd_buf *why)
         rc = embedded_db_open(&e->reader.db, e->path, why);
     if (rc != IO_OK)
         goto deinit;
+    e->file = e->writer.db.files[0];
     worker_start(&e->writer);
     worker_start(&e->reader);
     *out = e;

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "io_real/embedded_ops.h"
@@ -71,8 +73,8 @@ static int wal_hook(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* The one integer that a PRAGMA answers. */
-static int read_pragma(struct embedded_db *d, const char *sql, int64_t *value)
+/* The one integer that a statement answers. */
+static int read_integer(struct embedded_db *d, const char *sql, int64_t *value)
 {
     sqlite3_stmt *s;
     int rc = sqlite3_prepare_v2(d->db, sql, -1, &s, NULL);
@@ -103,14 +105,21 @@ static int set_wal(struct embedded_db *d, struct cd_buf *why)
     return SQLITE_OK;
 }
 
-/* Another process that opens the file for the first time at the same moment makes this one busy. */
+/* Another process that opens the file for the first time at the same moment makes this one busy. It commits
+ * tables and numbers at once, so tables that are read before the numbers come with them, if they are ours. */
 static int make_schema(struct embedded_db *d, struct cd_buf *why)
 {
-    int64_t version = 0, application = 0;
-    int rc = read_pragma(d, "PRAGMA user_version", &version);
+    int64_t tables = 0, version = 0, application = 0;
+    int rc = read_integer(d, "SELECT count(*) FROM sqlite_schema", &tables);
     if (rc == SQLITE_OK)
-        rc = read_pragma(d, "PRAGMA application_id", &application);
+        rc = read_integer(d, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK)
+        rc = read_integer(d, "PRAGMA application_id", &application);
     if (rc == SQLITE_OK && version == 0 && application == 0) {
+        if (tables > 0) {
+            cd_buf_addf(why, "it is a database of another program");
+            return SQLITE_NOTADB;
+        }
         rc = set_wal(d, why);
         return rc != SQLITE_OK ? rc : sqlite3_exec(d->db, schema, NULL, NULL, NULL);
     }
@@ -156,9 +165,46 @@ static int make_file(const char *path)
     return fd >= 0 || errno == EEXIST ? 0 : errno;
 }
 
+static void name_file(char *to, size_t size, const char *path, unsigned index)
+{
+    static const char *const ends[EMBEDDED_FILES] = {"", "-wal", "-shm"};
+    snprintf(to, size, "%s%s", path, ends[index]);
+}
+
+/* The connection has read, so that all of them are open; while it lives, no SQLite deletes one. */
+static bool note_files(struct embedded_db *d)
+{
+    for (unsigned i = 0; i < EMBEDDED_FILES; i++) {
+        char name[PATH_MAX];
+        struct stat s;
+        name_file(name, sizeof(name), d->path, i);
+        if (stat(name, &s) != 0)
+            return false;
+        d->files[i] = (struct embedded_file){s.st_dev, s.st_ino};
+    }
+    return true;
+}
+
+bool embedded_file_is(const char *path, const struct embedded_file *f)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && s.st_dev == f->dev && s.st_ino == f->ino;
+}
+
+bool embedded_db_in_place(const struct embedded_db *d)
+{
+    for (unsigned i = 0; d->db != NULL && i < EMBEDDED_FILES; i++) {
+        char name[PATH_MAX];
+        name_file(name, sizeof(name), d->path, i);
+        if (!embedded_file_is(name, &d->files[i]))
+            return false;
+    }
+    return true;
+}
+
 int embedded_db_open(struct embedded_db *d, const char *path, struct cd_buf *why)
 {
-    *d = (struct embedded_db){0};
+    *d = (struct embedded_db){.path = path};
     int rc = make_file(path);
     if (rc != 0) {
         cd_buf_addf(why, "open %s: %s", path, strerror(rc));
@@ -175,6 +221,10 @@ int embedded_db_open(struct embedded_db *d, const char *path, struct cd_buf *why
         rc = sqlite3_exec(d->db, settings, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = prepare_all(d);
+    if (rc == SQLITE_OK && !note_files(d)) {
+        cd_buf_addf(&detail, "a file of it was deleted meanwhile");
+        rc = SQLITE_CANTOPEN;
+    }
     if (rc != SQLITE_OK) {
         int status = embedded_db_status(d, rc);
         cd_buf_addf(why, "open %s: %s", path, detail.len != 0 ? cd_buf_cstr(&detail) : sqlite3_errmsg(d->db));

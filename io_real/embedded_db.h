@@ -8,10 +8,20 @@
 #define IO_REAL_EMBEDDED_DB_H
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "io_real/embedded.h"
 
+struct embedded_file {
+    dev_t dev;
+    ino_t ino;
+};
+
+#define EMBEDDED_FILES 3u /* The database, its log, the log's index. */
+
 struct embedded_db {
+    const char *path; /* The caller's, outlives this. */
+    struct embedded_file files[EMBEDDED_FILES]; /* As they were found when it was opened. */
     sqlite3 *db; /* owned */
     sqlite3_stmt *begin, *commit, *rollback, *read, *find, *put, *del, *list; /* owned */
     unsigned wal_pages; /* In the log after the last commit. */
@@ -20,6 +30,9 @@ struct embedded_db {
 /* Makes file and table when they are not there. IO_* with the reason in why. */
 CD_MUST_USE int embedded_db_open(struct embedded_db *d, const char *path, struct cd_buf *why);
 void embedded_db_close(struct embedded_db *d); /* Zeroed: no effect. */
+/* Whether the names still lead to the files that are open. Else what is written there nobody finds again. */
+CD_MUST_USE bool embedded_db_in_place(const struct embedded_db *d); /* Zeroed: true. */
+CD_MUST_USE bool embedded_file_is(const char *path, const struct embedded_file *f);
 
 /* All return SQLite's extended result code. A write: SQLITE_BUSY while another process writes. */
 CD_MUST_USE int embedded_db_begin(struct embedded_db *d, bool write);

@@ -724,6 +724,40 @@ static void test_no_acknowledged_put_is_lost_by_kill(void **state)
     place_drop(&p);
 }
 
+static void test_a_file_that_is_taken_away_ends_the_store(void **state)
+{
+    static const char *const names[] = {"", "-wal", "-shm"};
+    (void)state;
+    for (size_t i = 0; i < CD_COUNT(names) * 2; i++) {
+        struct place p;
+        char path[128], away[160];
+        place_open(&p);
+        assert_int_equal(put(p.store, "before", "x", IO_PUT_ANY, NULL), IO_OK);
+        snprintf(path, sizeof(path), "%s/objects.sqlite3%s", p.dir, names[i / 2]);
+        snprintf(away, sizeof(away), "%s.away", path);
+        assert_int_equal(rename(path, away), 0);
+        if (i % 2 == 1) {
+            FILE *f = fopen(path, "w"); /* Another one in its place. */
+            assert_non_null(f);
+            fclose(f);
+        }
+        for (unsigned again = 0; again < 2; again++) {
+            struct embedded_job *j = job_run(p.store, job_put("k", CD_STR("x"), IO_PUT_ANY, ""));
+            assert_int_equal(j->status, IO_FAULT);
+            assert_int_equal(j->out.outcome, again == 0 ? IO_UNKNOWN : IO_REJECTED);
+            assert_string_equal(j->out.why, "objects.sqlite3 was deleted or replaced while in use");
+            embedded_job_free(j);
+        }
+        struct embedded_job *j = job_run(p.store, job_get("before", 0, IO_WHOLE));
+        assert_int_equal(j->status, IO_FAULT);
+        embedded_job_free(j);
+        embedded_close(p.store);
+        p.store = NULL;
+        assert_int_equal(unlink(away), 0);
+        place_drop(&p);
+    }
+}
+
 static void test_what_cannot_be_opened_says_why(void **state)
 {
     (void)state;
@@ -754,6 +788,14 @@ static void test_what_cannot_be_opened_says_why(void **state)
     cd_buf_clear(&why);
     assert_int_equal(embedded_open(&e, p.dir, &why), IO_FAULT);
     assert_non_null(strstr(cd_buf_cstr(&why), "no object store of this version (version 2)"));
+    assert_int_equal(unlink(path), 0);
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE theirs(x)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    cd_buf_clear(&why);
+    assert_int_equal(embedded_open(&e, p.dir, &why), IO_FAULT);
+    assert_non_null(strstr(cd_buf_cstr(&why), "it is a database of another program"));
     cd_buf_deinit(&why);
     place_drop(&p);
 }
@@ -771,4 +813,5 @@ CD_TESTS(embedded, cmocka_unit_test(test_writes_that_wait_share_one_sync),
          cmocka_unit_test(test_an_acknowledged_put_survives_power_loss),
          cmocka_unit_test(test_racing_processes_have_one_winner_each_time),
          cmocka_unit_test(test_no_acknowledged_put_is_lost_by_kill),
+         cmocka_unit_test(test_a_file_that_is_taken_away_ends_the_store),
          cmocka_unit_test(test_what_cannot_be_opened_says_why))
