@@ -25,24 +25,38 @@ int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 struct sink {
     int fd;
+    int error; /* errno of the first write that failed; nothing is written after it. */
     struct cd_buf buffer;
 };
 
-static void write_all(int fd, struct cd_str bytes)
+/* 0, or an errno. */
+static int write_all(int fd, struct cd_str bytes)
 {
     while (bytes.len > 0) {
         ssize_t n = write(fd, bytes.ptr, bytes.len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            _exit(1); /* Nobody reads: the parent is gone or has seen enough. */
+            return n == 0 ? EIO : errno;
         bytes = cd_str_sub(bytes, (size_t)n, SIZE_MAX);
     }
+    return 0;
 }
 
+/* For our parent, over a pipe. */
+static void tell_parent(int fd, struct cd_str bytes)
+{
+    if (write_all(fd, bytes) != 0)
+        _exit(1); /* Nobody reads: the parent is gone or has seen enough. */
+}
+
+/* Standard output that fails says nothing about the run, which goes on. */
 static void sink_flush(struct sink *s)
 {
-    write_all(s->fd, cd_buf_str(&s->buffer));
+    if (s->fd != STDOUT_FILENO)
+        tell_parent(s->fd, cd_buf_str(&s->buffer));
+    else if (s->error == 0)
+        s->error = write_all(s->fd, cd_buf_str(&s->buffer));
     cd_buf_clear(&s->buffer);
 }
 
@@ -58,17 +72,21 @@ struct ending {
     int out;
     bool traced;
     struct sink *sink;
+    struct run_progress *progress;
 };
 
 static void write_result(const struct ending *e, const struct run_result *r)
 {
-    if (e->sink != NULL)
+    if (e->sink != NULL) {
         sink_flush(e->sink);
+        if (e->progress != NULL)
+            e->progress->output_errno = e->sink->error;
+    }
     if (e->traced)
         return;
     struct cd_buf bytes = {0};
     run_result_write(&bytes, r);
-    write_all(e->out, cd_buf_str(&bytes));
+    tell_parent(e->out, cd_buf_str(&bytes));
     cd_buf_deinit(&bytes);
 }
 
@@ -90,7 +108,7 @@ static void run_here(const struct run_options *o, const struct child_target *t, 
 {
     struct scn drawn;
     struct sink sink = {.fd = m->traced ? out : STDOUT_FILENO};
-    struct ending ending = {.out = out, .traced = m->traced};
+    struct ending ending = {.out = out, .traced = m->traced, .progress = progress};
     struct run_setup setup = {
         .seed = t->seed, .until_ns = o->until_ns, .break_event = o->break_serial, .trap = trap};
     setup.scn = t->scn;

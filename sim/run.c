@@ -223,8 +223,10 @@ static bool one_event(struct run *run)
         return false;
     }
     uint64_t now = sim_now_ns(run->sim);
-    if (setup->progress != NULL)
-        *setup->progress = (struct run_progress){next, now};
+    if (setup->progress != NULL) {
+        setup->progress->events = next;
+        setup->progress->now_ns = now;
+    }
     if (run->watching > 0)
         steps_watch(run);
     if (next % WATCH_EVENTS == 0)

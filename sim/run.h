@@ -18,6 +18,7 @@
 /* Where the run is, for whoever watches the process from outside: a crash leaves it as it was. */
 struct run_progress {
     uint64_t events, now_ns;
+    int output_errno; /* Why the rest of the trace could not be written to standard output; 0: it could. */
 };
 
 struct run_setup {

@@ -3,6 +3,8 @@
 #include "sim/runner.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,6 +35,7 @@ struct runner {
     bool *has_first; /* owned */
     struct report report;
     uint64_t said_ns;
+    int output_errno; /* Of the first output to standard output that failed, here or in a child. */
 };
 
 /* ---- Scenarios and targets ---- */
@@ -99,10 +102,18 @@ static const char *target_name(const struct runner *r, const struct child_target
 
 /* ---- Saying things ---- */
 
-static void say(FILE *to, struct cd_buf *text)
+static void note_output(struct runner *r, int error)
 {
-    (void)fwrite(text->ptr, 1, text->len, to);
-    (void)fflush(to);
+    if (r->output_errno == 0)
+        r->output_errno = error;
+}
+
+static void say(struct runner *r, FILE *to, struct cd_buf *text)
+{
+    errno = 0;
+    bool whole = fwrite(text->ptr, 1, text->len, to) == text->len;
+    if ((fflush(to) != 0 || !whole) && to == stdout)
+        note_output(r, errno == 0 ? EIO : errno);
     cd_buf_deinit(text);
 }
 
@@ -127,7 +138,7 @@ static void take_result(struct runner *r, const struct child_target *t, struct r
             continue;
         struct cd_buf text = {0};
         report_print_failure(&text, &r->report, i);
-        say(stderr, &text);
+        say(r, stderr, &text);
         break;
     }
     progress(r);
@@ -141,7 +152,7 @@ static int conclude(struct runner *r, FILE *to)
         report_print_marks(&text, &r->report);
     report_print_totals(&text, &r->report);
     report_print_last(&text, &r->report);
-    say(to, &text);
+    say(r, to, &text);
     return (int)report_code(&r->report);
 }
 
@@ -193,6 +204,7 @@ static bool job_done(void *arg, uint64_t job, const struct job_end *end)
     struct run_result result;
     child_result(&result, t, end->out, end->err, end->status, end->timed_out,
                  m.elsewhere ? NULL : &r->progress[index]);
+    note_output(r, r->progress[index].output_errno);
     if (!r->options.check) {
         take_result(r, t, &result);
     } else if (!r->has_first[index]) {
@@ -201,7 +213,7 @@ static bool job_done(void *arg, uint64_t job, const struct job_end *end)
     } else {
         compare_pair(r, index, &result);
     }
-    return r->report.failures < REPORT_FAILURES_MAX;
+    return r->report.failures < REPORT_FAILURES_MAX && r->output_errno == 0;
 }
 
 static int run_all(struct runner *r)
@@ -235,6 +247,7 @@ static int run_unforked(struct runner *r)
         cd_buf_add_byte(&bytes, (char)c);
     (void)fclose(f);
     child_result(&result, &r->target[0], cd_buf_str(&bytes), (struct cd_str){0}, 0, false, r->progress);
+    note_output(r, r->progress->output_errno);
     cd_buf_deinit(&bytes);
     take_result(r, &r->target[0], &result);
     return conclude(r, stdout);
@@ -263,6 +276,7 @@ static bool attempt_done(void *arg, uint64_t job, const struct job_end *end)
     (void)job;
     child_result(&a->result, &a->target, end->out, end->err, end->status, end->timed_out,
                  a->runner->progress);
+    note_output(a->runner, a->runner->progress->output_errno);
     return true;
 }
 
@@ -322,7 +336,7 @@ static int run_shrink(struct runner *r)
         cd_buf_addf(&text, ", made smaller from seed %llu at %s in %u runs\n", (unsigned long long)s.seed,
                     CELLD_REV, k.tries);
         scn_print(&text, &s);
-        say(stdout, &text);
+        say(r, stdout, &text);
     } else {
         (void)fprintf(stderr, "celld-sim: nothing to shrink: the run passes\n");
     }
@@ -338,12 +352,31 @@ static int dump(struct runner *r)
     struct cd_buf text = {0};
     spell(&r->target[0], &s);
     scn_print(&text, &s);
-    say(stdout, &text);
+    say(r, stdout, &text);
     scn_deinit(&s);
     return RUN_PASS;
 }
 
 /* ---- The program ---- */
+
+/* A descriptor that is closed would be given to the next pipe: its place is taken by one that cannot be
+ * written. */
+static void hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDONLY);
+    }
+}
+
+/* The exit code. A reader that has gone has seen what it wanted; a failure that was found stays the news. */
+static int end_output(const struct runner *r, int code)
+{
+    if (r->output_errno == 0 || r->output_errno == EPIPE)
+        return code;
+    (void)fprintf(stderr, "celld-sim: write standard output: %s\n", strerror(r->output_errno));
+    return code == RUN_PASS ? RUN_HARNESS : code;
+}
 
 static int refuse(struct cd_buf *why)
 {
@@ -400,6 +433,8 @@ int runner_main(int argc, char **argv)
     struct runner *r = &runner;
     struct child_order order;
     struct cd_buf why = {0};
+    hold_standard_streams();
+    (void)signal(SIGPIPE, SIG_IGN); /* Failed writes are seen where they are made. */
     (void)setenv("TZ", "UTC", 1);
     (void)setenv("LC_ALL", "C", 1);
     *r = (struct runner){.argv = argv};
@@ -407,13 +442,14 @@ int runner_main(int argc, char **argv)
     if (run_options_parse(&r->options, (const char *const *)argv + 1, argc < 1 ? 0 : (unsigned)argc - 1,
                           &why) != 0)
         return refuse(&why);
-    if (r->options.help) {
-        (void)fputs(run_options_help(), stdout);
-        return RUN_PASS;
-    }
-    if (r->options.version) {
-        (void)printf("celld-sim %s (%s)\n", CELLD_VERSION, CELLD_REV);
-        return RUN_PASS;
+    if (r->options.help || r->options.version) {
+        struct cd_buf text = {0};
+        if (r->options.help)
+            cd_buf_add_str(&text, cd_str(run_options_help()));
+        else
+            cd_buf_addf(&text, "celld-sim %s (%s)\n", CELLD_VERSION, CELLD_REV);
+        say(r, stdout, &text);
+        return end_output(r, RUN_PASS);
     }
     if (r->options.rev != NULL && !rev_is(r->options.rev)) {
         cd_buf_addf(&why, "this binary is of commit %s, not of %s: a seed belongs to a commit", CELLD_REV,
@@ -433,5 +469,5 @@ int runner_main(int argc, char **argv)
         run_result_deinit(&r->first[i]);
     cd_free(r->first);
     cd_free(r->has_first);
-    return code;
+    return end_output(r, code);
 }

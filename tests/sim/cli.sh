@@ -68,6 +68,31 @@ grep -q '^[0-9]* 2\.' "$tmp/out" && fail 'the trace goes on behind --until'
 run 0 "$sim" "$scn/quiet.scn" --trace json --until 1s
 says '^\{"event":[0-9]+,"ns":[0-9]+,"node":"n1","loop":0,"kind":"file.sync"'
 
+# Output that cannot be written is no failed run: 7 and the reason. A reader that has seen enough is none.
+for args in '--seed 1 --until 1s --quiet --trace text' '--seed 1 --dump' '--seed 1 --until 1s --quiet' --help --version; do
+    # shellcheck disable=SC2086 # words
+    for to in /dev/full '&-'; do
+        : > "$tmp/out"
+        if [ "$to" = /dev/full ]; then
+            "$sim" $args > /dev/full 2> "$tmp/err"
+        else
+            "$sim" $args >&- 2> "$tmp/err"
+        fi
+        code=$?
+        [ "$code" -eq 7 ] || fail "exit code $code, want 7: $args > $to"
+        complains '^celld-sim: write standard output: (No space left on device|Bad file descriptor)$'
+        grep -q FAILED "$tmp/err" && fail "a failed run: $args > $to"
+    done
+    # The reader ends before anything is written to it.
+    # shellcheck disable=SC2086 # words
+    { sleep 0.1; "$sim" $args 2> "$tmp/err"; echo $? > "$tmp/code"; } | :
+    [ "$(cat "$tmp/code")" -eq 0 ] || fail "exit code $(cat "$tmp/code") without a reader: $args"
+    [ -s "$tmp/err" ] && fail "not quiet without a reader: $args"
+done
+"$planted" "$tmp/safety.scn" --quiet > /dev/full 2> "$tmp/err"
+[ $? -eq 3 ] || fail 'a failure that was found is not the exit code when its report cannot be written'
+complains '^celld-sim: write standard output: No space left on device$'
+
 # What is dumped replays to the same run.
 run 0 "$sim" --seed 11 --trace text
 grep -E '^[0-9]+ [0-9]+[.]' "$tmp/out" | sha256sum > "$tmp/one"
