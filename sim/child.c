@@ -112,6 +112,8 @@ static void run_here(const struct run_options *o, const struct child_target *t, 
     struct run_setup setup = {
         .seed = t->seed, .until_ns = o->until_ns, .break_event = o->break_serial, .trap = trap};
     setup.scn = t->scn;
+    /* A person wrote the file and means each step; what the shrinker tries may leave some without effect. */
+    setup.all_steps = t->scn != NULL && !o->shrink;
     if (t->scn == NULL) {
         swarm_draw(&drawn, t->seed);
         setup.scn = &drawn;

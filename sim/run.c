@@ -334,6 +334,8 @@ void run_execute(const struct run_setup *setup, struct run_result *result)
     while (more)
         more = one_event(&run);
     judge(&run);
+    if (setup->all_steps)
+        steps_judge(&run);
     uint64_t before = memory_blocks();
     collect(&run);
     if (!run_failed(&run))

@@ -24,6 +24,7 @@ struct run_progress {
 struct run_setup {
     const struct scn *scn; /* Available (scn_available). */
     uint64_t seed;
+    bool all_steps; /* A step that has not come by the end of the run is a mistake of the scenario. */
     uint64_t until_ns; /* 0: to the end. Else the run ends there, without heal and audit. */
     uint64_t break_event; /* 0: never. Before that event trap is called. */
     void (*trap)(void);
@@ -97,7 +98,7 @@ struct run {
     unsigned loads;
     unsigned watching; /* Steps that wait for a mark or event. */
     struct timed_step *timed; /* owned; per step */
-    bool *fired; /* owned; per step */
+    bool *fired; /* owned; per step: it has come */
     unsigned *seen; /* owned; per step: how often its event came */
     struct cd_buf line; /* For the trace. */
 };
@@ -123,5 +124,6 @@ void fleet_report(struct run *run, struct cd_buf *out); /* What each node is wai
 void steps_start(struct run *run);
 void steps_watch(struct run *run); /* After an event: fires the steps whose mark has come. */
 void steps_do(struct run *run, const struct scn_step *p);
+void steps_judge(struct run *run); /* At the end: fails a run that came there without some of its steps. */
 
 #endif

@@ -6,7 +6,7 @@
  * and bounds.
  *
  * What the language has but the program does not offer yet is read like the rest and refused by
- * scn_available: a statement is never ignored. */
+ * scn_available, and a step of a file that never comes fails its run: a statement is never ignored. */
 #ifndef SIM_SCN_H
 #define SIM_SCN_H
 

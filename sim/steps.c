@@ -228,8 +228,10 @@ static void timed_fire(struct sim *sim, void *arg)
 {
     const struct timed_step *t = arg;
     (void)sim;
-    if (t->run->phase != RUN_OVER)
-        steps_do(t->run, &t->run->scn->step[t->step]);
+    if (t->run->phase == RUN_OVER)
+        return;
+    t->run->fired[t->step] = true;
+    steps_do(t->run, &t->run->scn->step[t->step]);
 }
 
 static void log_seen(void *arg, const struct sim_log *log)
@@ -276,4 +278,20 @@ void steps_watch(struct run *run)
         run->watching--;
         steps_do(run, p); /* Between two events: nothing else runs. */
     }
+}
+
+void steps_judge(struct run *run)
+{
+    struct cd_buf missed = {0};
+    if (run->phase != RUN_OVER || run_failed(run))
+        return; /* Ended before its end: what had not come yet may still have come. */
+    for (unsigned i = 0; i < run->scn->steps; i++) {
+        if (run->fired[i])
+            continue;
+        cd_buf_addf(&missed, "step never came: ");
+        scn_print_step(&missed, &run->scn->step[i]);
+    }
+    if (missed.len > 0)
+        run_fail(run, RUN_HARNESS, "step", "%.*s", (int)missed.len - 1, missed.ptr);
+    cd_buf_deinit(&missed);
 }

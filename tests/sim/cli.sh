@@ -26,6 +26,18 @@ printf 'scn 1\nload files for=2s\nexpect mark no.such_mark\n' > "$tmp/mark.scn"
 run 7 "$sim" "$tmp/mark.scn"
 complains 'wants mark no.such_mark'
 last_line '^celld-sim .*mark.scn --seed 1 --rev [^ ]+ # expect.mark at [0-9.]+s$'
+while read -r step; do
+    printf 'scn 1\nload files for=3s\nat 1s pause n1 10ms\n%s\n' "$step" > "$tmp/step.scn"
+    run 7 "$sim" "$tmp/step.scn"
+    complains "step never came: $step\$"
+    grep -q 'never came: at 1s' "$tmp/err" && fail 'a step that came is said to be missed'
+    last_line '^celld-sim .*step.scn --seed 1 --rev [^ ]+ # step at [0-9.]+s$'
+    run 0 "$sim" "$tmp/step.scn" --until 2s
+done << 'EOF'
+when mark no.such.mark pause n1 1s
+when event zzz heal
+at 900s crash n1
+EOF
 run 7 "$sim" --rev 0000000 --seed 1
 complains 'a seed belongs to a commit'
 
