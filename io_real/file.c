@@ -13,6 +13,7 @@
 struct file {
     struct real_loop *loop;
     int fd;
+    bool readonly;
     bool sync_failed;
     unsigned syncs; /* In the thread pool. */
 };
@@ -65,6 +66,7 @@ int io_file_open(struct io_file *f, struct io *io, const char *path, unsigned fl
     struct file *file = cd_new(struct file);
     file->loop = real_loop(io);
     file->fd = fd;
+    file->readonly = (flags & IO_FILE_READONLY) != 0;
     file->loop->open++;
     *f = (struct io_file){.io = io, .impl = file};
     return IO_OK;
@@ -91,6 +93,8 @@ int io_file_pread(struct io_file *f, void *buf, size_t len, uint64_t at, size_t 
 int io_file_pwrite(struct io_file *f, const void *buf, size_t len, uint64_t at)
 {
     struct file *file = file_of(f);
+    if (file->readonly)
+        return IO_DENIED; /* The kernel's EBADF would be a fault. */
     for (size_t done = 0; done < len;) {
         ssize_t n = pwrite(file->fd, (const char *)buf + done, len - done, (off_t)(at + done));
         if (n < 0 && errno == EINTR)
@@ -105,6 +109,8 @@ int io_file_pwrite(struct io_file *f, const void *buf, size_t len, uint64_t at)
 int io_file_truncate(struct io_file *f, uint64_t size)
 {
     struct file *file = file_of(f);
+    if (file->readonly)
+        return IO_DENIED;
     int rc;
     do {
         rc = ftruncate(file->fd, (off_t)size);

@@ -1,10 +1,13 @@
-/* io_sim/console.c: standard output and error of a simulated command are buffers. */
+/* io_sim/console.c: standard output and error of a simulated command are buffers. Standard error of a child
+ * goes with its parent's. */
 #include "io_sim/console.h"
 
 #include "io_sim/sim_internal.h"
 
 static struct sim_console *console_of(struct sim_node *n, enum io_console which)
 {
+    while (which == IO_STDERR && n->parent != NULL)
+        n = n->parent;
     return &n->console[which == IO_STDOUT ? 0 : 1];
 }
 

@@ -36,12 +36,29 @@ bool contract_keeps_ties(void);
  *     contract-cat         copies its input to its output, then exits with 0
  *     contract-exit CODE   exits at once
  *     contract-say         writes its working directory, arguments and environment but for PATH, one a line
- *     contract-hang        writes "up\n", then does nothing until it is killed */
+ *     contract-hang        writes "up\n", then does nothing until it is killed
+ *     contract-complain    writes "complaint\n" to standard error, nothing to its output, then exits with 0
+ */
+
+/* All events so far, as lines of text; info and above are wanted. Stuck: nobody takes what the log writes,
+ * and events may get lost. A backend whose log cannot get stuck does nothing. */
+void contract_log(struct contract *c, struct cd_buf *out);
+void contract_log_stuck(struct contract *c, bool on);
+
+/* From now on a console is captured (IO_OK), or its writes fail with status: IO_EOF, IO_NOSPACE, CD_ECLOSED.
+ * contract_console_end appends what was captured to out (or NULL), and the console is as it was. */
+void contract_console_start(struct contract *c, enum io_console which, int status);
+void contract_console_end(struct contract *c, enum io_console which, struct cd_buf *out);
+
+/* Whether randomness can repeat: two runs draw the same. */
+bool contract_random_repeats(void);
 
 /* Faults that both backends can make. Each returns false where this backend cannot make it on this machine;
  * the test then says "skipped" through cmocka's skip(), never silently passes. */
 bool contract_disk_full(struct contract *c, bool on); /* Writes that grow files in dir fail. */
 bool contract_disk_sync_fails(struct contract *c, bool on); /* The next sync in dir fails. */
+bool contract_disk_denies(struct contract *c,
+                          bool on); /* dir is not ours to change. Nothing is open in it. */
 
 enum contract_store_fault {
     CONTRACT_LOSE_REQUEST, /* It ends in a reset; the store has not seen it. */

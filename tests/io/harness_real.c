@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +29,103 @@ struct harness {
     bool mounted;
     bool with_store;
     struct io_real_store *store;
+    int log_fd; /* What it is open at changes while the log is stuck. */
+    int log_file; /* Where events are. */
+    int log_unread; /* The end of a pipe that nobody reads, or -1. */
+    int console[3]; /* What is captured of a console, or -1; by descriptor. */
+    int console_was[3];
 };
+
+/* ---- Log and console ---- */
+
+static void read_all(int fd, struct cd_buf *out)
+{
+    char bytes[4096];
+    ssize_t n;
+    for (off_t at = 0; (n = pread(fd, bytes, sizeof bytes, at)) > 0; at += n)
+        cd_buf_add_str(out, cd_str_of(bytes, (size_t)n));
+    CHECK_INT(n, 0);
+}
+
+static int memory_file(void)
+{
+    int fd = memfd_create("contract", MFD_CLOEXEC);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static void log_open(struct harness *h)
+{
+    h->log_file = memory_file();
+    h->log_fd = fcntl(h->log_file, F_DUPFD_CLOEXEC, 0);
+    CHECK(h->log_fd >= 0);
+    h->log_unread = -1;
+}
+
+static void log_close(struct harness *h)
+{
+    CHECK(h->log_unread == -1);
+    CHECK(close(h->log_fd) == 0 && close(h->log_file) == 0);
+}
+
+void contract_log(struct contract *c, struct cd_buf *out)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    CHECK(io_real_log_flush(h->node, IO_SEC(10)));
+    read_all(h->log_file, out);
+}
+
+void contract_log_stuck(struct contract *c, bool on)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    if (on) {
+        int ends[2];
+        CHECK(pipe2(ends, O_CLOEXEC) == 0);
+        CHECK(dup3(ends[1], h->log_fd, O_CLOEXEC) == h->log_fd);
+        CHECK(close(ends[1]) == 0);
+        h->log_unread = ends[0];
+    } else {
+        CHECK(dup3(h->log_file, h->log_fd, O_CLOEXEC) == h->log_fd);
+        CHECK(close(h->log_unread) == 0); /* Who waits to write gets an error. */
+        h->log_unread = -1;
+    }
+}
+
+static int console_open(int status)
+{
+    int ends[2];
+    switch (status) {
+    case IO_OK: return memory_file();
+    case IO_NOSPACE: return open("/dev/full", O_WRONLY | O_CLOEXEC);
+    case CD_ECLOSED: return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    case IO_EOF: CHECK(pipe2(ends, O_CLOEXEC) == 0 && close(ends[0]) == 0); return ends[1];
+    default: return -1;
+    }
+}
+
+void contract_console_start(struct contract *c, enum io_console which, int status)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    CHECK(fflush(NULL) == 0);
+    h->console_was[which] = fcntl((int)which, F_DUPFD_CLOEXEC, 3);
+    h->console[which] = console_open(status);
+    CHECK(h->console_was[which] >= 0 && h->console[which] >= 0);
+    CHECK(dup2(h->console[which], (int)which) == (int)which);
+}
+
+void contract_console_end(struct contract *c, enum io_console which, struct cd_buf *out)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    CHECK(dup2(h->console_was[which], (int)which) == (int)which);
+    if (out != NULL)
+        read_all(h->console[which], out);
+    CHECK(close(h->console_was[which]) == 0 && close(h->console[which]) == 0);
+}
+
+bool contract_random_repeats(void)
+{
+    return false;
+}
 
 /* ---- Faults of the disk ---- */
 
@@ -70,6 +167,13 @@ bool contract_disk_full(struct contract *c, bool on)
     CHECK(errno == ENOSPC);
     CHECK(close(fd) == 0);
     return true;
+}
+
+bool contract_disk_denies(struct contract *c, bool on)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    return h->mounted &&
+           mount("tmpfs", h->root, "tmpfs", MS_REMOUNT | (on ? MS_RDONLY : 0u), TMPFS_OPTIONS) == 0;
 }
 
 /* Mounts are made in a namespace of this process, which a user without rights gets together with a user
@@ -144,6 +248,8 @@ __attribute__((constructor)) static void program_start(int argc, char **argv, ch
         _exit(program_exit(argc, argv));
     if (strcmp(name, "contract-say") == 0)
         _exit(program_say(argc, argv, env));
+    if (strcmp(name, "contract-complain") == 0)
+        _exit(write(2, "complaint\n", 10) == 10 ? 0 : 1);
     if (strcmp(name, "contract-hang") == 0) {
         if (write(1, "up\n", 3) == 3) {
             for (;;)
@@ -154,7 +260,7 @@ __attribute__((constructor)) static void program_start(int argc, char **argv, ch
 
 static void programs_make(struct harness *h)
 {
-    static const char *const names[] = {"cat", "exit", "say", "hang"};
+    static const char *const names[] = {"cat", "exit", "say", "hang", "complain"};
     char path[300];
     (void)snprintf(path, sizeof path, "%s/bin", h->root);
     CHECK(mkdir(path, 0700) == 0);
@@ -259,7 +365,8 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     struct harness h = {.flow = flow, .with_store = with_store};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
     directory_make(&h);
-    h.node = io_real_new(&(struct io_real_opts){.shards = loops - 1, .log_fd = -1});
+    log_open(&h);
+    h.node = io_real_new(&(struct io_real_opts){.shards = loops - 1, .log_fd = h.log_fd});
     for (unsigned i = 0; i < loops; i++)
         h.c.loop[i] = io_real_loop(h.node, i);
     h.c.io = h.c.loop[0];
@@ -269,6 +376,7 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     if (with_store)
         buckets_close(&h);
     io_real_free(h.node);
+    log_close(&h);
     directory_remove(&h);
 }
 

@@ -2,6 +2,7 @@
  * ties in the order of submission, or, with CONTRACT_SEED, late and in any order by that seed. Faults are for
  * tests/io_sim. */
 #include "contract.h"
+#include "io_sim/console.h"
 #include "io_sim/io_sim.h"
 #include "io_sim/sim_store.h"
 
@@ -11,6 +12,7 @@ struct harness {
     struct sim_node *node;
     void (*flow)(struct contract *c);
     bool over;
+    struct cd_buf log;
 };
 
 /* ---- Programs of children ---- */
@@ -66,7 +68,58 @@ static int program_hang(struct sim_child *c)
     return 1;
 }
 
+static int program_complain(struct sim_child *c)
+{
+    return io_console_write(c->io, IO_STDERR, CD_STR("complaint\n")) == IO_OK ? 0 : 1;
+}
+
+/* ---- Log, console, randomness ---- */
+
+static void log_line(void *arg, const struct sim_log *log)
+{
+    cd_event_format(arg, CD_EVENT_TEXT, log->wall_us, log->level, log->target, log->name, log->fields,
+                    log->count);
+}
+
+void contract_log(struct contract *c, struct cd_buf *out)
+{
+    cd_buf_add_str(out, cd_buf_str(&CD_CONTAINER(c, struct harness, c)->log));
+}
+
+void contract_log_stuck(struct contract *c, bool on)
+{
+    (void)c;
+    (void)on;
+}
+
+void contract_console_start(struct contract *c, enum io_console which, int status)
+{
+    struct sim_node *node = CD_CONTAINER(c, struct harness, c)->node;
+    sim_console_clear(node, which);
+    sim_console_fail(node, which, 0, status);
+}
+
+void contract_console_end(struct contract *c, enum io_console which, struct cd_buf *out)
+{
+    struct sim_node *node = CD_CONTAINER(c, struct harness, c)->node;
+    if (out != NULL)
+        cd_buf_add_str(out, sim_console(node, which));
+    sim_console_fail(node, which, 0, 0);
+}
+
+bool contract_random_repeats(void)
+{
+    return true;
+}
+
 /* ---- Faults of the disk ---- */
+
+bool contract_disk_denies(struct contract *c, bool on)
+{
+    (void)c;
+    (void)on;
+    return false;
+}
 
 bool contract_disk_full(struct contract *c, bool on)
 {
@@ -105,6 +158,7 @@ static void programs_make(struct sim *sim)
     sim_child_program(sim, "contract-exit", program_exit, NULL);
     sim_child_program(sim, "contract-say", program_say, NULL);
     sim_child_program(sim, "contract-hang", program_hang, NULL);
+    sim_child_program(sim, "contract-complain", program_complain, NULL);
 }
 
 bool contract_keeps_ties(void)
@@ -136,6 +190,7 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     struct harness h = {.flow = flow};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
     h.sim = run_new();
+    sim_on_log(h.sim, log_line, &h.log);
     h.node = sim_node(h.sim, &(struct sim_node_opts){.name = "node", .loops = loops});
     programs_make(h.sim);
     sim_disk_put(h.node, "/contract/d/", CD_STR(""));
@@ -150,6 +205,7 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     (void)io_spawn(h.c.io, "contract", main_flow, &h);
     check_over(&h);
     sim_free(h.sim);
+    cd_buf_deinit(&h.log);
 }
 
 void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))

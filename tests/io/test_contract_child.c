@@ -185,6 +185,32 @@ static void test_a_program_that_is_nowhere_is_an_error_of_exited(void **state)
     contract_run(flow_absent);
 }
 
+static void flow_complain(struct contract *c)
+{
+    struct run r = {0};
+    const char *const argv[] = {"contract-complain", NULL};
+    struct cd_buf got = {0}, said = {0};
+    contract_console_start(c, IO_STDERR, IO_OK);
+    run_start(c, &r, argv, NULL);
+    int end = stream_read_to(&r.child.out, &got, SIZE_MAX);
+    int status = await(&r.child.exited);
+    contract_console_end(c, IO_STDERR, &said);
+    CHECK_INT(end, IO_EOF);
+    CHECK_INT(got.len, 0);
+    CHECK_INT(status, IO_OK);
+    CHECK_INT(r.child.code, 0);
+    CHECK(cd_str_eq(cd_buf_str(&said), CD_STR("complaint\n")));
+    cd_buf_deinit(&got);
+    cd_buf_deinit(&said);
+    run_close(&r);
+}
+
+static void test_standard_error_of_a_child_goes_with_ours(void **state)
+{
+    (void)state;
+    contract_run(flow_complain);
+}
+
 static void flow_many(struct contract *c)
 {
     static struct run r[8];
@@ -212,4 +238,5 @@ CD_TESTS(contract_child, cmocka_unit_test(test_the_exit_code_arrives),
          cmocka_unit_test(test_a_signal_ends_a_child_and_shows_in_its_code),
          cmocka_unit_test(test_canceling_ends_the_child),
          cmocka_unit_test(test_a_program_that_is_nowhere_is_an_error_of_exited),
+         cmocka_unit_test(test_standard_error_of_a_child_goes_with_ours),
          cmocka_unit_test(test_several_children_run_at_once))

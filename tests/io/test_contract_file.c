@@ -249,10 +249,70 @@ static void test_a_full_disk_is_an_error_and_loses_nothing(void **state)
         skip();
 }
 
+static void flow_readonly(struct contract *c)
+{
+    struct io_file f = {0};
+    uint64_t size;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/read", c->dir);
+    CHECK_INT(io_file_open(&f, c->io, path, IO_FILE_CREATE), IO_OK);
+    put(&f, "kept", 0);
+    CHECK_INT(io_file_close(&f), IO_OK);
+    CHECK_INT(io_file_open(&f, c->io, path, IO_FILE_READONLY), IO_OK);
+    CHECK_INT(io_file_pwrite(&f, "lost", 4, 0), IO_DENIED);
+    CHECK_INT(io_file_truncate(&f, 0), IO_DENIED);
+    char bytes[4];
+    size_t got;
+    CHECK_INT(io_file_pread(&f, bytes, sizeof bytes, 0, &got), IO_OK);
+    CHECK(got == 4 && memcmp(bytes, "kept", 4) == 0);
+    CHECK_INT(io_file_size(&f, &size), IO_OK);
+    CHECK_INT(size, 4);
+    CHECK_INT(io_file_close(&f), IO_OK);
+}
+
+static void test_a_file_opened_to_read_is_not_written(void **state)
+{
+    (void)state;
+    contract_run(flow_readonly);
+}
+
+static void flow_denied(struct contract *c)
+{
+    struct io_file f = {0};
+    char path[300], other[300];
+    (void)snprintf(path, sizeof path, "%s/there", c->dir);
+    (void)snprintf(other, sizeof other, "%s/other", c->dir);
+    CHECK_INT(io_file_open(&f, c->io, path, IO_FILE_CREATE), IO_OK);
+    CHECK_INT(io_file_close(&f), IO_OK);
+    skipped = !contract_disk_denies(c, true);
+    if (skipped)
+        return;
+    CHECK_INT(io_file_open(&f, c->io, other, IO_FILE_CREATE), IO_DENIED);
+    CHECK_INT(io_file_open(&f, c->io, path, 0), IO_DENIED);
+    CHECK(f.io == NULL);
+    CHECK_INT(io_path_mkdir(c->io, other), IO_DENIED);
+    CHECK_INT(io_path_rename(c->io, path, other), IO_DENIED);
+    CHECK_INT(io_path_remove(c->io, path), IO_DENIED);
+    CHECK_INT(io_file_open(&f, c->io, path, IO_FILE_READONLY), IO_OK);
+    CHECK_INT(io_file_close(&f), IO_OK);
+    CHECK(contract_disk_denies(c, false));
+    CHECK_INT(io_path_remove(c->io, path), IO_OK);
+}
+
+static void test_what_is_not_ours_to_change_is_denied(void **state)
+{
+    (void)state;
+    contract_run(flow_denied);
+    if (skipped)
+        skip();
+}
+
 CD_TESTS(contract_file, cmocka_unit_test(test_open_makes_finds_and_refuses_as_its_flags_say),
          cmocka_unit_test(test_bytes_are_where_they_were_written),
          cmocka_unit_test(test_large_reads_and_writes_are_whole),
          cmocka_unit_test(test_a_lock_lasts_until_its_file_is_closed),
          cmocka_unit_test(test_a_sync_may_run_beside_the_loop),
          cmocka_unit_test(test_a_failed_sync_is_a_fault),
-         cmocka_unit_test(test_a_full_disk_is_an_error_and_loses_nothing))
+         cmocka_unit_test(test_a_full_disk_is_an_error_and_loses_nothing),
+         cmocka_unit_test(test_a_file_opened_to_read_is_not_written),
+         cmocka_unit_test(test_what_is_not_ours_to_change_is_denied))

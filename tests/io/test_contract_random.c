@@ -68,6 +68,43 @@ static void test_numbers_below_a_bound_are_below_it_and_even(void **state)
     contract_run(flow_below);
 }
 
+#define SAME 64
+
+struct drawn {
+    uint64_t of[IO_RAND_COUNT][SAME];
+};
+
+static struct drawn rows, turns;
+
+/* Use after use. */
+static void flow_rows(struct contract *c)
+{
+    for (unsigned use = 0; use < IO_RAND_COUNT; use++) {
+        for (size_t i = 0; i < SAME; i++)
+            io_random(c->io, (enum io_rand)use, &rows.of[use][i], sizeof rows.of[use][i]);
+    }
+}
+
+/* The uses take turns, from the last to the first. */
+static void flow_turns(struct contract *c)
+{
+    for (size_t i = 0; i < SAME; i++) {
+        for (unsigned use = IO_RAND_COUNT; use-- > 0;)
+            io_random(c->io, (enum io_rand)use, &turns.of[use][i], sizeof turns.of[use][i]);
+    }
+}
+
+static void test_a_draw_of_one_use_shifts_no_other(void **state)
+{
+    (void)state;
+    if (!contract_random_repeats())
+        skip();
+    contract_run(flow_rows);
+    contract_run(flow_turns);
+    CHECK(memcmp(&rows, &turns, sizeof rows) == 0);
+}
+
 CD_TESTS(contract_random, cmocka_unit_test(test_every_byte_asked_for_is_written_and_no_other),
          cmocka_unit_test(test_no_two_draws_of_64_bits_are_equal),
-         cmocka_unit_test(test_numbers_below_a_bound_are_below_it_and_even))
+         cmocka_unit_test(test_numbers_below_a_bound_are_below_it_and_even),
+         cmocka_unit_test(test_a_draw_of_one_use_shifts_no_other))
