@@ -18,26 +18,23 @@ static int flag_number(struct cli *c, enum cli_flag flag, uint64_t min, uint64_t
     uint64_t number;
     if (!cli_given(&c->parsed, flag))
         return 0;
-    struct cd_str digits = cd_str_starts(text, CD_STR("+")) ? cd_str_sub(text, 1, SIZE_MAX) : text;
-    int rc = cd_str_u64(digits, &number);
-    if (rc == 0 && number >= min && number <= max)
+    const char *wrong = cli_text_number(text, &number);
+    if (wrong != NULL) {
+        struct cd_buf quoted = {0};
+        cli_quote(&quoted, text);
+        (void)cli_fail(c, "%s has invalid value %s: %s", name, cd_buf_cstr(&quoted), wrong);
+        cd_buf_deinit(&quoted);
+        return CD_EINVAL;
+    }
+    if (number >= min && number <= max)
         return 0;
-    if (rc == 0 && number == 0 && min == 1)
+    if (number == 0 && min == 1)
         return cli_fail(c, "%s must be greater than zero, not 0", name);
-    if (rc == 0 && max == UINT64_MAX)
+    if (max == UINT64_MAX)
         return cli_fail(c, "%s must be at least %llu, not %llu", name, (unsigned long long)min,
                         (unsigned long long)number);
-    if (rc == 0)
-        return cli_fail(c, "%s must be between %llu and %llu, not %llu", name, (unsigned long long)min,
-                        (unsigned long long)max, (unsigned long long)number);
-    struct cd_buf quoted = {0};
-    cli_quote(&quoted, text);
-    (void)cli_fail(c, "%s has invalid value %s: %s", name, cd_buf_cstr(&quoted),
-                   text.len == 0      ? "empty value"
-                   : rc == CD_ETOOBIG ? "out of range"
-                                      : "not a decimal integer");
-    cd_buf_deinit(&quoted);
-    return CD_EINVAL;
+    return cli_fail(c, "%s must be between %llu and %llu, not %llu", name, (unsigned long long)min,
+                    (unsigned long long)max, (unsigned long long)number);
 }
 
 int cli_check_listing(struct cli *c)

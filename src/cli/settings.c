@@ -50,19 +50,13 @@ static bool read_bool(struct reader *r, struct cli_value *v)
 
 static bool read_uint(struct reader *r, const struct cli_setting *s, struct cli_value *v)
 {
-    struct cd_str digits = v->text;
     uint64_t num = 0;
-    if (digits.len > 1 && digits.ptr[0] == '+')
-        digits = cd_str_sub(digits, 1, SIZE_MAX);
-    int rc = cd_str_u64(digits, &num);
-    if (rc != 0) {
+    const char *wrong = cli_text_number(v->text, &num);
+    if (wrong != NULL) {
         struct cd_buf *line = failure(r);
         cd_buf_addf(line, "%s has invalid value ", v->name);
         cli_quote(line, v->text);
-        cd_buf_addf(line, ": %s",
-                    v->text.len == 0   ? "empty value"
-                    : rc == CD_ETOOBIG ? "out of range"
-                                       : "not a decimal integer");
+        cd_buf_addf(line, ": %s", wrong);
         return false;
     }
     v->num = num;

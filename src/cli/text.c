@@ -101,3 +101,14 @@ void cli_wrap(struct cd_buf *out, struct cd_str text, unsigned indent, unsigned 
         fresh = false;
     }
 }
+
+const char *cli_text_number(struct cd_str text, uint64_t *out)
+{
+    if (text.len == 0)
+        return "empty value";
+    switch (cd_str_u64(cd_str_sub(text, text.ptr[0] == '+', SIZE_MAX), out)) {
+    case 0: return NULL;
+    case CD_ETOOBIG: return "out of range";
+    default: return "not a decimal integer";
+    }
+}

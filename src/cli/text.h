@@ -19,4 +19,8 @@ CD_MUST_USE int cli_glob_check(struct cd_str pattern, struct cd_buf *why);
 /* The rest of a paragraph at `indent`, wrapped at `width` columns by words. No line break at the end. */
 void cli_wrap(struct cd_buf *out, struct cd_str text, unsigned indent, unsigned width, unsigned column);
 
+/* An integer as settings and flags are written (operations.md 0.10): decimal digits, one leading + is
+ * tolerated. What is wrong with the text, or NULL and the number in *out. */
+const char *cli_text_number(struct cd_str text, uint64_t *out);
+
 #endif
