@@ -32,6 +32,10 @@ bool contract_keeps_ties(void);
 
 /* Names resolve "localhost" to the node itself, as does 127.0.0.1; "nobody.invalid" is nobody. */
 
+/* An address in the way to which everything gets lost: connecting there neither works nor is refused. False
+ * where this machine has none. One per run. */
+bool contract_hole(struct contract *c, struct io_addr *at);
+
 /* Programs for children, which each harness has in its own way:
  *     contract-cat         copies its input to its output, then exits with 0
  *     contract-exit CODE   exits at once

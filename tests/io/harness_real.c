@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +22,7 @@
 #include "support.h"
 
 #define TMPFS_OPTIONS "size=16m,mode=0700"
+#define HOLE_FULL 8 /* Connections that surely fill a queue of none: Linux keeps one more than asked for. */
 #define TMPFS_STORE_OPTIONS "size=128m,mode=0700" /* Large bodies, and the log that they go through. */
 
 struct harness {
@@ -34,6 +38,7 @@ struct harness {
     int log_unread; /* The end of a pipe that nobody reads, or -1. */
     int console[3]; /* What is captured of a console, or -1; by descriptor. */
     int console_was[3];
+    int hole[1 + HOLE_FULL]; /* The listener that nobody accepts from, and who waits there; 0: none. */
 };
 
 /* ---- Log and console ---- */
@@ -174,6 +179,33 @@ bool contract_disk_denies(struct contract *c, bool on)
     struct harness *h = CD_CONTAINER(c, struct harness, c);
     return h->mounted &&
            mount("tmpfs", h->root, "tmpfs", MS_REMOUNT | (on ? MS_RDONLY : 0u), TMPFS_OPTIONS) == 0;
+}
+
+/* ---- Network ---- */
+
+/* A listener drops the first packet of a connection while the queue of those to be accepted is full. */
+bool contract_hole(struct contract *c, struct io_addr *at)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof in;
+    for (size_t i = 0; i < CD_COUNT(h->hole); i++) {
+        h->hole[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        CHECK(h->hole[i] > 0);
+    }
+    CHECK(bind(h->hole[0], (struct sockaddr *)&in, len) == 0 && listen(h->hole[0], 0) == 0);
+    CHECK(getsockname(h->hole[0], (struct sockaddr *)&in, &len) == 0);
+    for (size_t i = 1; i < CD_COUNT(h->hole); i++)
+        CHECK(connect(h->hole[i], (struct sockaddr *)&in, len) == 0 || errno == EINPROGRESS);
+    struct pollfd last = {.fd = h->hole[HOLE_FULL], .events = POLLOUT};
+    *at = (struct io_addr){.host = "127.0.0.1", .port = ntohs(in.sin_port)};
+    return poll(&last, 1, 50) == 0;
+}
+
+static void hole_close(struct harness *h)
+{
+    for (size_t i = 0; i < CD_COUNT(h->hole); i++)
+        CHECK(h->hole[i] == 0 || close(h->hole[i]) == 0);
 }
 
 /* Mounts are made in a namespace of this process, which a user without rights gets together with a user
@@ -376,6 +408,7 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     if (with_store)
         buckets_close(&h);
     io_real_free(h.node);
+    hole_close(&h);
     log_close(&h);
     directory_remove(&h);
 }

@@ -133,6 +133,17 @@ bool contract_disk_sync_fails(struct contract *c, bool on)
     return true;
 }
 
+/* ---- Network ---- */
+
+bool contract_hole(struct contract *c, struct io_addr *at)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    struct sim_node *hole = sim_node(h->sim, &(struct sim_node_opts){.name = "hole"});
+    sim_cut_both(h->sim, h->node, hole);
+    *at = (struct io_addr){.host = "hole", .port = 80};
+    return true;
+}
+
 /* ---- A run ---- */
 
 static void main_flow(void *arg)
