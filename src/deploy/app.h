@@ -32,6 +32,9 @@ struct deploy_module {
      * the main module only, and only celld dev stores it. Its sources are relative to the project. */
     struct cd_buf source_map;
     char sha256[DEPLOY_SHA256_LEN + 1]; /* Of the bytes, for caches. */
+    uint64_t size; /* Of the bytes, also before they are loaded; likewise those of the map: */
+    char map_sha256[DEPLOY_SHA256_LEN + 1]; /* Empty: there is none. */
+    uint64_t map_size;
 };
 
 /* In the order of config.md 5. The name of each in the manifest is in app.c. */
@@ -80,23 +83,6 @@ struct deploy_binding {
     };
 };
 
-/* The switches of runtime.md 7 that celld honours, as resolved from date and flags. */
-enum deploy_compat {
-    DEPLOY_COMPAT_DELETE_ALL_DELETES_ALARM,
-    DEPLOY_COMPAT_FETCHER_NO_GET_PUT_DELETE,
-    DEPLOY_COMPAT_JS_RPC,
-    DEPLOY_COMPAT_WEBSOCKET_STANDARD_BINARY_TYPE,
-    DEPLOY_COMPAT_WEB_SOCKET_AUTO_REPLY_TO_CLOSE,
-    DEPLOY_COMPAT_QUEUES_JSON_MESSAGES,
-    DEPLOY_COMPAT_ASSETS_NAVIGATION_PREFERS_ASSET_SERVING,
-    DEPLOY_COMPAT_RPC_PARAMS_DUP_STUBS,
-    DEPLOY_COMPAT_ENHANCED_ERROR_SERIALIZATION,
-    DEPLOY_COMPAT_NODEJS_COMPAT_POPULATE_PROCESS_ENV,
-    DEPLOY_COMPAT_WORKFLOWS_PRESERVE_NON_RETRYABLE_ERROR_MESSAGE,
-    DEPLOY_COMPAT_SQLITE_VEC,
-    DEPLOY_COMPAT_COUNT
-};
-
 struct deploy_app {
     struct cd_arena arena; /* owned: the texts. */
     struct cd_str script;
@@ -111,15 +97,11 @@ struct deploy_app {
     struct cd_str compatibility_date; /* "2026-01-31", or empty. */
     struct cd_str *compatibility_flags; /* owned; all that were given, known or not. */
     unsigned compatibility_flag_count;
-    uint64_t compat; /* Bits 1 << enum deploy_compat. */
+    uint64_t
+        compat; /* The switches of runtime.md 7: bit n is the n-th of enum deploy_switch, deploy/compat.h. */
     struct cd_str *do_classes, *sqlite_classes, *crons; /* owned */
     unsigned do_class_count, sqlite_class_count, cron_count;
 };
-
-static inline bool deploy_app_has(const struct deploy_app *a, enum deploy_compat what)
-{
-    return (a->compat >> what & 1) != 0;
-}
 
 /* In a fiber: loads the application of the fleet (script empty: deploy/current.json) or the script that a
  * service binding names (deploy/<script>/current.json). Nothing of it runs; targets of service bindings are
@@ -131,13 +113,5 @@ static inline bool deploy_app_has(const struct deploy_app *a, enum deploy_compat
 CD_MUST_USE int deploy_load(struct deploy_app **out, struct io *io, struct io_bucket *bucket,
                             struct cd_str script, struct cd_buf *why);
 void deploy_app_free(struct deploy_app *a); /* NULL is fine. */
-
-/* The switch's name, and its opposite's or NULL. */
-const char *deploy_compat_name(enum deploy_compat what);
-const char *deploy_compat_opposite(enum deploy_compat what);
-/* Which switches hold. A flag given with its own opposite is CD_EINVAL, with the reason in why. Flags that no
- * switch has are passed over. An empty date is the oldest. */
-CD_MUST_USE int deploy_compat_resolve(struct cd_str date, const struct cd_str *flags, unsigned count,
-                                      uint64_t *out, struct cd_buf *why);
 
 #endif
