@@ -120,6 +120,7 @@ void bucket_embedded_start(struct io_bucket *b, struct bucket_ask *ask)
     c->msg.handle = call_handle;
     j->user = c;
     j->finished = job_finished;
+    j->lane = ask->lane;
     j->deadline_ns = io_now_ns(&b->loop->io) + ask->timeout_ns;
     j->key = cd_buf_move(&ask->key);
     j->after = cd_buf_move(&ask->after);

@@ -1,11 +1,12 @@
 /* io_real/embedded.c: the threads of the embedded store, and group commit.
  *
  * The writer's round: lock the file against other processes, take all that waits, run each write with its own
- * condition in order, commit once, tell everybody. Writes that arrive meanwhile make the next round, so
- * rounds grow under load and a write alone waits for nothing. A round that finds the disk full empties the
- * log into the file and runs once more. A round that fails before its commit record can be on the disk is run
- * again one by one, so that one write that does not fit fails alone; when the commit itself ends in an I/O
- * error its writes are IO_UNKNOWN: the record may be there, and a recovery of the log would find it. */
+ * condition, in order within each lane, commit once, tell everybody. Writes that arrive meanwhile make the
+ * next round, so rounds grow under load and a write alone waits for nothing. A round that finds the disk full
+ * empties the log into the file and runs once more. A round that fails before its commit record can be on the
+ * disk is run again one by one, so that one write that does not fit fails alone; when the commit itself ends
+ * in an I/O error its writes are IO_UNKNOWN: the record may be there, and a recovery of the log would find
+ * it. */
 #include "io_real/embedded.h"
 
 #include <pthread.h>
@@ -25,7 +26,8 @@ struct worker {
     bool writes;
     pthread_t thread;
     pthread_cond_t wakeup;
-    struct cd_list queue; /* Under the store's lock. */
+    struct cd_list queue[IO_LANE_COUNT]; /* Under the store's lock. */
+    unsigned turn; /* The lane that is asked first the next time. */
     struct embedded_db db;
     bool broken; /* An I/O error: the connection is opened anew before it is used again. */
     uint32_t dice; /* For pauses between tries to lock the file. */
@@ -134,24 +136,52 @@ static void finish_all(struct embedded *e, struct cd_list *list)
     }
 }
 
+/* Under the lock, as are the next two. */
+static bool some_wait(const struct worker *w)
+{
+    for (unsigned i = 0; i < IO_LANE_COUNT; i++) {
+        if (!cd_list_empty(&w->queue[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The next job, from each lane in turn; NULL when none waits. */
+static struct cd_link *next_waiting(struct worker *w)
+{
+    for (unsigned i = 0; i < IO_LANE_COUNT; i++) {
+        struct cd_link *k = cd_list_pop(&w->queue[w->turn]);
+        w->turn = (w->turn + 1) % IO_LANE_COUNT;
+        if (k != NULL)
+            return k;
+    }
+    return NULL;
+}
+
+static void expire_lane(struct cd_list *queue, uint64_t now, struct cd_list *late)
+{
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(queue); k != NULL; k = next) {
+        struct embedded_job *j = CD_CONTAINER(k, struct embedded_job, link);
+        next = cd_list_next(queue, k);
+        if (j->deadline_ns > now)
+            continue;
+        cd_link_remove(k);
+        cd_list_push(late, k);
+        fail(j, IO_TIMEDOUT, IO_REJECTED, "the store's file was busy for too long");
+    }
+}
+
 /* Ends what waited too long for its turn. False: nothing waits any more. */
 static bool expire(struct worker *w)
 {
     struct cd_list late;
-    struct cd_link *next;
     uint64_t now = now_ns();
     cd_list_init(&late);
     lock(w->store);
-    for (struct cd_link *k = cd_list_first(&w->queue); k != NULL; k = next) {
-        struct embedded_job *j = CD_CONTAINER(k, struct embedded_job, link);
-        next = cd_list_next(&w->queue, k);
-        if (j->deadline_ns > now)
-            continue;
-        cd_link_remove(k);
-        cd_list_push(&late, k);
-        fail(j, IO_TIMEDOUT, IO_REJECTED, "the store's file was busy for too long");
-    }
-    bool some = !cd_list_empty(&w->queue);
+    for (unsigned i = 0; i < IO_LANE_COUNT; i++)
+        expire_lane(&w->queue[i], now, &late);
+    bool some = some_wait(w);
     unlock(w->store);
     finish_all(w->store, &late);
     return some;
@@ -163,7 +193,7 @@ static unsigned take(struct worker *w, struct cd_list *round)
     size_t bytes = 0;
     struct cd_link *k;
     lock(w->store);
-    while (count < ROUND_JOBS_MAX && bytes < ROUND_BYTES_MAX && (k = cd_list_pop(&w->queue)) != NULL) {
+    while (count < ROUND_JOBS_MAX && bytes < ROUND_BYTES_MAX && (k = next_waiting(w)) != NULL) {
         struct embedded_job *j = CD_CONTAINER(k, struct embedded_job, link);
         j->state = EMBEDDED_RUNNING;
         cd_list_push(round, k);
@@ -178,9 +208,9 @@ static unsigned take(struct worker *w, struct cd_list *round)
 static bool wait_for_work(struct worker *w)
 {
     lock(w->store);
-    while (cd_list_empty(&w->queue) && !w->store->closing)
+    while (!some_wait(w) && !w->store->closing)
         (void)pthread_cond_wait(&w->wakeup, &w->store->lock);
-    bool some = !cd_list_empty(&w->queue);
+    bool some = some_wait(w);
     unlock(w->store);
     return some;
 }
@@ -421,7 +451,8 @@ static void worker_init(struct worker *w, struct embedded *e, bool writes)
     w->store = e;
     w->writes = writes;
     w->dice = (uint32_t)now_ns();
-    cd_list_init(&w->queue);
+    for (unsigned i = 0; i < IO_LANE_COUNT; i++)
+        cd_list_init(&w->queue[i]);
     int rc = pthread_cond_init(&w->wakeup, NULL);
     CD_ASSERT(rc == 0);
 }
@@ -434,7 +465,7 @@ static void worker_start(struct worker *w)
 
 static void worker_deinit(struct worker *w)
 {
-    CD_ASSERT(cd_list_empty(&w->queue));
+    CD_ASSERT(!some_wait(w));
     embedded_db_close(&w->db);
     (void)pthread_cond_destroy(&w->wakeup);
 }
@@ -495,12 +526,12 @@ void embedded_close(struct embedded *e)
 void embedded_start(struct embedded *e, struct embedded_job *j)
 {
     struct worker *w = is_write(j) ? &e->writer : &e->reader;
-    CD_ASSERT(j->finished != NULL && !cd_link_linked(&j->link));
+    CD_ASSERT(j->finished != NULL && !cd_link_linked(&j->link) && (unsigned)j->lane < IO_LANE_COUNT);
     memcpy(j->match, j->out.token, sizeof(j->match));
     lock(e);
     CD_ASSERT(!e->closing);
     j->state = EMBEDDED_QUEUED;
-    cd_list_push(&w->queue, &j->link);
+    cd_list_push(&w->queue[j->lane], &j->link);
     (void)pthread_cond_signal(&w->wakeup);
     unlock(e);
 }

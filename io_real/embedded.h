@@ -2,8 +2,9 @@
  * that several processes of one machine share. For `celld dev`, file:// buckets and tests.
  *
  * One value per node, used by all of its loops from any thread. A writer thread takes all waiting writes into
- * one transaction, so that many small writes share one fsync; a reader thread serves the rest. Nothing here
- * blocks its caller but open and close. */
+ * one transaction, so that many small writes share one fsync; a reader thread serves the rest. Both take from
+ * all lanes in turn: a job waits for those of its own lane and for the round in progress, not for what is
+ * queued in other lanes. Nothing here blocks its caller but open and close. */
 #ifndef IO_REAL_EMBEDDED_H
 #define IO_REAL_EMBEDDED_H
 
@@ -21,6 +22,7 @@ struct embedded_job {
     bool abandoned; /* The same. */
     void (*finished)(struct embedded_job *j); /* On a thread of the store: the job is the caller's again. */
     enum embedded_kind kind;
+    enum io_lane lane;
     uint64_t deadline_ns; /* CLOCK_BOOTTIME. One that has not begun by then ends with IO_TIMEDOUT. */
     struct cd_buf key; /* owned; of LIST: the prefix */
     struct cd_buf body; /* owned; PUT */

@@ -271,7 +271,8 @@ enum io_outcome {
     IO_UNKNOWN, /* May have, or may yet. */
 };
 enum io_put { IO_PUT_ANY, IO_PUT_IF_ABSENT, IO_PUT_IF_MATCH };
-/* Separate connections, so that none waits behind another: fleet.md 3.6. */
+/* Separate connections, so that none waits behind another: fleet.md 3.6. The embedded store, which has one
+ * writer for all, takes from each in turn. */
 enum io_lane { IO_LANE_DATA, IO_LANE_LOG, IO_LANE_LEASE, IO_LANE_CONTROL, IO_LANE_TELEMETRY, IO_LANE_COUNT };
 
 #define IO_TOKEN_MAX 72

@@ -78,6 +78,8 @@ enum contract_store_fault {
 bool contract_store_fault(struct contract *c, enum contract_store_fault fault, const char *method,
                           unsigned times);
 void contract_store_heal(struct contract *c); /* Also at the end of each run. */
+/* Requests wait for each other in a queue of ours, not in a server's. */
+bool contract_store_queues(void);
 /* The store under test takes conditions and ignores them: only its refusal is tested. */
 bool contract_store_is_broken(void);
 

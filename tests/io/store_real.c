@@ -41,6 +41,11 @@ bool contract_store_is_broken(void)
     return cd_str_eq(setting("CELLD_STORE_EXPECT"), CD_STR("refused"));
 }
 
+bool contract_store_queues(void)
+{
+    return setting("CELLD_STORE_ENDPOINT").len == 0;
+}
+
 /* ---- The fault proxy ---- */
 
 static unsigned control_port(void)
