@@ -339,7 +339,9 @@ void io_list_deinit(struct io_list *l); /* io/store.c */
 
 /* ---- Outbound HTTP ---- */
 /* One request and its answer, bodies as chunks both ways. Redirects are not followed, bodies not decoded, no
- * proxy or cookie store is used; TLS certificates are verified. HTTP/2 is used where the server offers it. */
+ * proxy or cookie store is used; TLS certificates are verified. HTTP/2 is used where the server offers it (in
+ * TLS), over one connection once there is one. No request waits for the answer of another or for its reader.
+ */
 
 #define IO_HTTP_NO_BODY 0u
 #define IO_HTTP_CHUNKED UINT64_MAX

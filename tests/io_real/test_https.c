@@ -1,52 +1,22 @@
 /* Outbound HTTP: TLS, and connections that are kept. */
 #include <netinet/in.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "node_help.h"
+#include "tls_help.h"
 
 /* A server that speaks TLS on a thread of its own, for one connection. */
 struct tls_site {
-    EVP_PKEY *key;
-    X509 *cert;
-    char ca_file[64];
+    struct tls_cert cert;
     int fd;
     uint16_t port;
     pthread_t thread;
     bool shook_hands;
     char head[2000];
 };
-
-static void cert_make(struct tls_site *s)
-{
-    s->key = EVP_EC_gen("P-256");
-    s->cert = X509_new();
-    CHECK(s->key != NULL && s->cert != NULL);
-    CHECK(X509_set_version(s->cert, 2) == 1);
-    CHECK(ASN1_INTEGER_set(X509_get_serialNumber(s->cert), 1) == 1);
-    CHECK(X509_gmtime_adj(X509_getm_notBefore(s->cert), -3600) != NULL);
-    CHECK(X509_gmtime_adj(X509_getm_notAfter(s->cert), 3600) != NULL);
-    CHECK(X509_set_pubkey(s->cert, s->key) == 1);
-    X509_NAME *name = X509_NAME_new();
-    CHECK(name != NULL);
-    CHECK(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0) ==
-          1);
-    CHECK(X509_set_subject_name(s->cert, name) == 1 && X509_set_issuer_name(s->cert, name) == 1);
-    X509_NAME_free(name);
-    X509_EXTENSION *san = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
-    CHECK(san != NULL && X509_add_ext(s->cert, san, -1) == 1);
-    X509_EXTENSION_free(san);
-    CHECK(X509_sign(s->cert, s->key, EVP_sha256()) > 0);
-    (void)snprintf(s->ca_file, sizeof s->ca_file, "/tmp/celld-test-ca-XXXXXX");
-    int fd = mkstemp(s->ca_file);
-    CHECK(fd >= 0);
-    FILE *f = fdopen(fd, "w");
-    CHECK(f != NULL && PEM_write_X509(f, s->cert) == 1 && fclose(f) == 0);
-}
 
 static void tls_talk(struct tls_site *s, SSL *tls)
 {
@@ -70,7 +40,7 @@ static void *tls_main(void *arg)
     struct tls_site *s = arg;
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     CHECK(ctx != NULL);
-    CHECK(SSL_CTX_use_certificate(ctx, s->cert) == 1 && SSL_CTX_use_PrivateKey(ctx, s->key) == 1);
+    CHECK(SSL_CTX_use_certificate(ctx, s->cert.cert) == 1 && SSL_CTX_use_PrivateKey(ctx, s->cert.key) == 1);
     int fd = accept(s->fd, NULL, NULL);
     CHECK(fd >= 0);
     SSL *tls = SSL_new(ctx);
@@ -87,7 +57,7 @@ static void tls_open(struct tls_site *s)
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
     *s = (struct tls_site){0};
-    cert_make(s);
+    tls_cert_make(&s->cert);
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(s->fd >= 0 && bind(s->fd, (struct sockaddr *)&at, len) == 0 && listen(s->fd, 8) == 0);
     CHECK(getsockname(s->fd, (struct sockaddr *)&at, &len) == 0);
@@ -98,9 +68,8 @@ static void tls_open(struct tls_site *s)
 static void tls_close(struct tls_site *s)
 {
     CHECK(pthread_join(s->thread, NULL) == 0);
-    CHECK(close(s->fd) == 0 && unlink(s->ca_file) == 0);
-    X509_free(s->cert);
-    EVP_PKEY_free(s->key);
+    CHECK(close(s->fd) == 0);
+    tls_cert_free(&s->cert);
 }
 
 static int ask_tls(struct contract *c, struct io_http *h, const char *host)
@@ -150,8 +119,8 @@ static void test_a_certificate_of_a_known_authority_is_accepted(void **state)
     (void)state;
     struct tls_site s;
     tls_open(&s);
-    node_run(
-        &(struct node_run){.opts = {.log_fd = -1, .ca_file = s.ca_file}, .flow = flow_known_ca, .arg = &s});
+    node_run(&(struct node_run){
+        .opts = {.log_fd = -1, .ca_file = s.cert.cert_file}, .flow = flow_known_ca, .arg = &s});
     tls_close(&s);
     assert_true(s.shook_hands);
 }
@@ -167,8 +136,8 @@ static void test_a_certificate_for_another_name_is_refused(void **state)
     (void)state;
     struct tls_site s;
     tls_open(&s);
-    node_run(
-        &(struct node_run){.opts = {.log_fd = -1, .ca_file = s.ca_file}, .flow = flow_other_name, .arg = &s});
+    node_run(&(struct node_run){
+        .opts = {.log_fd = -1, .ca_file = s.cert.cert_file}, .flow = flow_other_name, .arg = &s});
     tls_close(&s);
     assert_int_equal(s.head[0], '\0');
 }
