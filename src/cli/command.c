@@ -85,21 +85,27 @@ const struct cli_command *cli_command(size_t index)
 
 int cli_fail(struct cli *c, const char *format, ...)
 {
+    struct cd_buf text = {0};
     va_list args;
     va_start(args, format);
-    cd_buf_vaddf(&c->error, format, args);
+    cd_buf_vaddf(&text, format, args);
     va_end(args);
+    cli_echo(&c->error, cd_buf_str(&text));
+    cd_buf_deinit(&text);
     return CD_EINVAL;
 }
 
 void cli_cause(struct cli *c, const char *format, ...)
 {
+    struct cd_buf text = {0};
     va_list args;
     if (c->causes.len > 0)
         cd_buf_add_byte(&c->causes, '\n');
     va_start(args, format);
-    cd_buf_vaddf(&c->causes, format, args);
+    cd_buf_vaddf(&text, format, args);
     va_end(args);
+    cli_echo(&c->causes, cd_buf_str(&text));
+    cd_buf_deinit(&text);
 }
 
 static bool is_help(const char *arg)

@@ -126,7 +126,8 @@ const struct cli_command *cli_command(size_t index);
  * loop runs. */
 int cli_run(struct cli *c);
 
-/* For commands: says why they fail. Returns CD_EINVAL. */
+/* For commands: says why they fail, in one line; whatever of it somebody gave us is made safe for a terminal
+ * (cli_echo). Returns CD_EINVAL. */
 int cli_fail(struct cli *c, const char *format, ...) CD_PRINTF(2, 3);
 void cli_cause(struct cli *c, const char *format, ...) CD_PRINTF(2, 3);
 

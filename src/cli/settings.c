@@ -256,10 +256,11 @@ static void check_removed(struct reader *r)
         cd_buf_addf(failure(r), "CELLD_CLOUD=1 is not supported; celld has no control plane");
     for (const char *const *e = r->env; *e != NULL; e++) {
         struct cd_str entry = cd_str(*e);
-        if (cd_str_starts(entry, CD_STR(CLI_REMOVED_PREFIX)))
-            cd_buf_addf(failure(r),
-                        "%.*s is removed; put vars in the project config, or use .dev.vars for celld dev",
-                        (int)cd_str_sub(entry, 0, cd_str_find(entry, '=', 0)).len, entry.ptr);
+        if (!cd_str_starts(entry, CD_STR(CLI_REMOVED_PREFIX)))
+            continue;
+        struct cd_buf *line = failure(r);
+        cli_echo(line, cd_str_sub(entry, 0, cd_str_find(entry, '=', 0)));
+        cd_buf_addf(line, " is removed; put vars in the project config, or use .dev.vars for celld dev");
     }
 }
 

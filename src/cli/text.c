@@ -3,20 +3,66 @@
 
 #define DISTANCE_MAX 64
 
-void cli_quote(struct cd_buf *out, struct cd_str text)
+/* Bytes of the character that text starts with, when a terminal may see it; else 0. */
+static size_t shown_len(struct cd_str text)
+{
+    unsigned char c = (unsigned char)text.ptr[0];
+    if (c < 0x80)
+        return c < 0x20 || c == 0x7f ? 0 : 1;
+    size_t len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    if (text.len < len || !cd_str_is_utf8(cd_str_sub(text, 0, len)))
+        return 0;
+    return c == 0xc2 && (unsigned char)text.ptr[1] < 0xa0 ? 0 : len; /* U+0080 to U+009F. */
+}
+
+static void escape(struct cd_buf *out, struct cd_str text)
 {
     static const char hex[] = "0123456789abcdef";
-    cd_buf_add_byte(out, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        if (c < 0x20 || c == 0x7f) {
+    while (text.len > 0) {
+        size_t len = shown_len(text);
+        if (len == 0) {
+            unsigned char c = (unsigned char)text.ptr[0];
             cd_buf_add_str(out, CD_STR("\\x"));
             cd_buf_add_byte(out, hex[c >> 4]);
             cd_buf_add_byte(out, hex[c & 15]);
+            len = 1;
         } else {
-            cd_buf_add_byte(out, text.ptr[i]);
+            cd_buf_add(out, text.ptr, len);
         }
+        text = cd_str_sub(text, len, SIZE_MAX);
     }
+}
+
+/* Where the user and password of the URL at the start of text end, behind their last @; 0: it has none. A
+ * password may have a slash in it, although it should not. */
+static size_t user_len(struct cd_str text)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < text.len && text.ptr[i] != '"' && (unsigned char)text.ptr[i] > ' '; i++) {
+        if (text.ptr[i] == '@')
+            end = i + 1;
+    }
+    return end;
+}
+
+void cli_echo(struct cd_buf *out, struct cd_str text)
+{
+    size_t slashes;
+    while ((slashes = cd_str_find_str(text, CD_STR("://"), 0)) != SIZE_MAX) {
+        escape(out, cd_str_sub(text, 0, slashes + 3));
+        text = cd_str_sub(text, slashes + 3, SIZE_MAX);
+        size_t user = user_len(text);
+        if (user > 0)
+            cd_buf_add_str(out, CD_STR("***@"));
+        text = cd_str_sub(text, user, SIZE_MAX);
+    }
+    escape(out, text);
+}
+
+void cli_quote(struct cd_buf *out, struct cd_str text)
+{
+    cd_buf_add_byte(out, '"');
+    cli_echo(out, text);
     cd_buf_add_byte(out, '"');
 }
 

@@ -5,7 +5,10 @@
 #include "base/buf.h"
 #include "base/event.h"
 
-/* "text" in quotes; control characters as \xNN, so that a value cannot fake lines of ours. */
+/* What somebody gave us, for a terminal: control characters and bytes that are no UTF-8 as \xNN, so that it
+ * can neither fake lines of ours nor steer the terminal; "***" in place of the user and password of a URL. */
+void cli_echo(struct cd_buf *out, struct cd_str text);
+/* The same in quotes. */
 void cli_quote(struct cd_buf *out, struct cd_str text);
 bool cli_is_alnum(char c); /* ASCII. */
 /* http:// or https:// and a host. */

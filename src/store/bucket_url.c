@@ -85,6 +85,14 @@ static int parse_prefix(struct store_bucket_url *u, struct cd_str rest, struct c
     return 0;
 }
 
+/* What stands before an @ may be a password, so nothing of it is repeated. */
+static int refuse_user(struct cd_buf *why)
+{
+    cd_buf_addf(why,
+                "bucket URL has a user or password; want them in the environment (AWS_ACCESS_KEY_ID, ...)");
+    return CD_EINVAL;
+}
+
 static int parse_bucket(struct store_bucket_url *u, struct cd_str rest, struct cd_buf *why)
 {
     size_t slash = cd_str_find(rest, '/', 0);
@@ -148,6 +156,10 @@ int store_bucket_url_parse(struct store_bucket_url *out, struct cd_str text, str
 {
     struct store_bucket_url u = {0};
     text = cd_str_trim(text);
+    /* A directory may have an @ in its name. */
+    if (cd_str_find(text, '@', 0) != SIZE_MAX &&
+        !cd_str_eq_nocase(cd_str_sub(text, 0, 8), CD_STR("file:///")))
+        return refuse_user(why);
     if (text.len == 0) {
         cd_buf_addf(why, "bucket URL is empty; want s3://NAME, gs://NAME, az://CONTAINER or file:///DIR");
         return CD_EINVAL;

@@ -115,6 +115,76 @@ static void test_unknown_words_are_named(void **state)
         "delete");
 }
 
+/* A terminal obeys what it is shown, and a log keeps it. */
+static void test_what_is_repeated_is_safe_to_show(void **state)
+{
+    (void)state;
+    rig_refuses(NULL, "a\033[2J\nError:\x7f",
+                "Error: unknown command or option: a\\x1b[2J\\x0aError:\\x7f; run `celld --help` for usage");
+    rig_refuses(NULL, "diagnose \r--wat",
+                "Error: unknown command or option: \\x0d--wat; run `celld --help` for usage");
+    rig_refuses(NULL, "deploy --wat=\x07",
+                "Error: unknown option: --wat=\\x07; run `celld deploy --help` for usage");
+    rig_refuses(NULL, "deploy a b\tc", "Error: unexpected argument: b\\x09c");
+    rig_refuses_with(NULL, "kv fr\033ob", "Error: unknown kv command: fr\\x1bob; use celld kv get");
+    /* Letters stay, the controls of eight bits and what is no UTF-8 do not. */
+    rig_refuses(NULL, "deploy a \xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80",
+                "Error: unexpected argument: \xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80");
+    rig_refuses(NULL, "deploy a \xc2\x9b\xff\xe2\x82",
+                "Error: unexpected argument: \\xc2\\x9b\\xff\\xe2\\x82");
+    rig_refuses(NULL, "cell gc --dry-run --grace-secs \033 --bucket s3://b",
+                "Error: --grace-secs takes seconds, not \"\\x1b\"");
+    rig_refuses_with(NULL, "kv get n\033s key --bucket s3://b", "Error: \"n\\x1bs\" is no KV namespace id");
+    rig_refuses(NULL, "--bucket s\0333://b",
+                "Error: unknown bucket scheme \"s\\x1b3\"; use s3://, gs://, az:// or file://");
+    rig_refuses_with("CELLD_TTL_MS=\033[1m", "--version",
+                     "Error: CELLD_TTL_MS has invalid value \"\\x1b[1m\"");
+    rig_refuses_with("CELLD_VAR_\033=1", "--version", "Error: CELLD_VAR_\\x1b is removed");
+    rig_refuses_with("CELLD_LOG=\033=\033", "--version",
+                     "Error: CELLD_LOG has invalid value \"\\x1b=\\x1b\"");
+}
+
+/* Whatever becomes of an invocation, nobody sees the password in it. */
+static void test_passwords_of_urls_are_not_repeated(void **state)
+{
+    (void)state;
+    static const char *const env[] = {NULL, "CELLD_BUCKET=s3://user:secret@b",
+                                      "CELLD_OTEL=http://user:secret@h/?q",
+                                      "S3_ENDPOINT=http://user:secret@h/x y"};
+    static const char *const args[] = {
+        "s3://user:secret@b",
+        "--bukcet=s3://user:secret@b",
+        "--bucket s3://user:secret@b",
+        "--bucket s3://user:sec/ret:secret@b",
+        "--bucket user:secret@b",
+        "--bucket file://user:secret@h/d",
+        "--bucket nfs://user:secret@h/d",
+        "--bucket user:secret@s3://b",
+        "deploy a https://user:secret@host/path",
+        "deploy --endpoint=ftp://user:secret@h --bucket s3://b",
+        "kv get https://user:secret@h key --bucket s3://b",
+        "diagnose --peer http://user:secret@h",
+        "help env",
+    };
+    for (size_t i = 0; i < CD_COUNT(env); i++) {
+        for (size_t j = 0; j < CD_COUNT(args); j++) {
+            struct rig r;
+            rig_open(&r);
+            if (env[i] != NULL)
+                rig_env(&r, env[i]);
+            (void)rig_run(&r, args[j]);
+            assert_true(rig_out(&r).len + rig_err(&r).len > 0);
+            if (rig_has(rig_err(&r), "secret") || rig_has(rig_out(&r), "secret@"))
+                fail_msg("%s celld %s: %.*s", env[i] == NULL ? "" : env[i], args[j], (int)rig_err(&r).len,
+                         rig_err(&r).ptr);
+            rig_close(&r);
+        }
+    }
+    rig_refuses(NULL, "deploy a https://user:secret@host/path",
+                "Error: unexpected argument: https://***@host/path");
+    rig_refuses_with("CELLD_OTEL=http://user:secret@h/?q", "--version", "not \"http://***@h/?q\"");
+}
+
 static void test_values_of_flags(void **state)
 {
     (void)state;
@@ -237,5 +307,7 @@ static void test_arguments_of_dev(void **state)
 
 CD_TESTS(command, cmocka_unit_test(test_help_and_version), cmocka_unit_test(test_a_debug_build_says_so),
          cmocka_unit_test(test_help_names_everything), cmocka_unit_test(test_unknown_words_are_named),
-         cmocka_unit_test(test_values_of_flags), cmocka_unit_test(test_operator_commands_want_a_bucket),
+         cmocka_unit_test(test_what_is_repeated_is_safe_to_show),
+         cmocka_unit_test(test_passwords_of_urls_are_not_repeated), cmocka_unit_test(test_values_of_flags),
+         cmocka_unit_test(test_operator_commands_want_a_bucket),
          cmocka_unit_test(test_arguments_of_operator_commands), cmocka_unit_test(test_arguments_of_dev))

@@ -65,7 +65,13 @@ static void test_bad_urls_say_what_is_wrong(void **state)
     want_error("/x", "bucket URL has no bucket name; want s3://NAME, gs://NAME or az://CONTAINER");
     want_error("s3://a b", "bucket name \"a b\" accepts only letters, digits and -_.");
     want_error("s3://..", "bucket name \"..\" accepts only letters, digits and -_.");
-    want_error("s3://key:secret@x", "bucket name \"key:secret@x\" accepts only letters, digits and -_.");
+    /* Secrets are not repeated. */
+    static const char *const users[] = {"s3://key:secret@x",  "key:secret@x",
+                                        "gs://key:sec/ret@x", "https://key:secret@x",
+                                        "key:secret@s3://x",  "file://key:secret@host/d"};
+    for (size_t i = 0; i < CD_COUNT(users); i++)
+        want_error(users[i], "bucket URL has a user or password; want them in the environment "
+                             "(AWS_ACCESS_KEY_ID, ...)");
     want_error("s3://x/a?b", "bucket prefix accepts only letters, digits and -_./");
     want_error("s3://x/\xc3\xa4", "bucket prefix accepts only letters, digits and -_./");
     want_error("s3://x/a/../b", "bucket prefix has a \"..\" segment");
