@@ -18,7 +18,10 @@ int io_path_stat(struct io *io, const char *path, struct io_path_info *out)
 {
     (void)io;
     struct stat st;
-    if (stat(path, &st) != 0)
+    if (lstat(path, &st) != 0)
+        return real_status(errno);
+    out->link = S_ISLNK(st.st_mode);
+    if (out->link && stat(path, &st) != 0)
         return real_status(errno);
     out->kind = S_ISREG(st.st_mode) ? IO_PATH_FILE : S_ISDIR(st.st_mode) ? IO_PATH_DIR : IO_PATH_OTHER;
     out->size = (uint64_t)st.st_size;

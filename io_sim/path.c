@@ -15,7 +15,8 @@ int io_path_stat(struct io *io, const char *path, struct io_path_info *out)
     struct sim_inode *i;
     rc = sim_fs_find(sim_fs(loop->node), path, false, &i);
     if (rc == 0)
-        *out = (struct io_path_info){i->dir ? IO_PATH_DIR : IO_PATH_FILE, i->now.size, i->modified_ms};
+        *out = (struct io_path_info){
+            .kind = i->dir ? IO_PATH_DIR : IO_PATH_FILE, .size = i->now.size, .modified_ms = i->modified_ms};
     sim_note(loop, SIM_PATH_STAT, rc, NULL, rc == 0 ? out->size : 0, path);
     return rc;
 }

@@ -234,10 +234,15 @@ void cd_json_out_end(struct cd_json_out *o, char bracket)
 
 void cd_json_out_key(struct cd_json_out *o, const char *key)
 {
+    cd_json_out_key_str(o, cd_str(key));
+}
+
+void cd_json_out_key_str(struct cd_json_out *o, struct cd_str key)
+{
     CD_ASSERT(o->depth > 0 && o->close[o->depth] == '}');
     CD_ASSERT(!o->named);
     comma(o);
-    cd_json_quote(o->to, cd_str(key));
+    cd_json_quote(o->to, key);
     cd_buf_add_byte(o->to, ':');
     o->named = true;
 }

@@ -55,6 +55,7 @@ void cd_json_out_object(struct cd_json_out *o); /* Opens. */
 void cd_json_out_array(struct cd_json_out *o);
 void cd_json_out_end(struct cd_json_out *o, char bracket); /* Closes with '}' or ']'. */
 void cd_json_out_key(struct cd_json_out *o, const char *key);
+void cd_json_out_key_str(struct cd_json_out *o, struct cd_str key);
 void cd_json_out_str(struct cd_json_out *o, struct cd_str s); /* Invalid UTF-8 becomes U+FFFD. */
 void cd_json_out_u64(struct cd_json_out *o, uint64_t v);
 void cd_json_out_i64(struct cd_json_out *o, int64_t v);

@@ -241,7 +241,8 @@ int io_file_close(
 
 enum io_path_kind { IO_PATH_FILE, IO_PATH_DIR, IO_PATH_OTHER };
 struct io_path_info {
-    enum io_path_kind kind;
+    enum io_path_kind kind; /* Of what a link leads to, like the rest. */
+    bool link; /* The last name of the path is a symbolic link. The simulator has none. */
     uint64_t size;
     int64_t modified_ms;
 };

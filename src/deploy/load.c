@@ -1,0 +1,164 @@
+/* deploy/load.c: finds the project file and looks at what it names (config.md 1, 3). */
+#include "deploy/project.h"
+
+static const char *const names[] = {"wrangler.jsonc", "wrangler.json", "wrangler.toml"};
+
+CD_PRINTF(4, 5)
+static void add(struct deploy_problems *problems, enum deploy_severity severity, struct cd_str file,
+                const char *format, ...)
+{
+    struct cd_buf text = {0};
+    va_list args;
+    va_start(args, format);
+    cd_buf_vaddf(&text, format, args);
+    va_end(args);
+    struct deploy_problem problem = {.severity = severity, .file = file, .text = cd_buf_str(&text)};
+    deploy_problems_add(problems, &problem);
+    cd_buf_deinit(&text);
+}
+
+static void join(struct cd_buf *out, struct cd_str dir, struct cd_str name)
+{
+    cd_buf_clear(out);
+    cd_buf_add_str(out, dir);
+    if (!cd_str_ends(dir, CD_STR("/")))
+        cd_buf_add_byte(out, '/');
+    cd_buf_add_str(out, name);
+}
+
+/* The first of the names that dir has, into path; the others that are there too are warned about. */
+static int find(struct io *io, struct cd_str dir, struct cd_str shown_dir, struct cd_buf *path,
+                struct cd_buf *shown, struct deploy_problems *problems)
+{
+    struct cd_buf one = {0}, ignored = {0};
+    for (size_t i = 0; i < CD_COUNT(names); i++) {
+        struct io_path_info info;
+        join(&one, dir, cd_str(names[i]));
+        if (io_path_stat(io, cd_buf_cstr(&one), &info) != IO_OK || info.kind == IO_PATH_DIR)
+            continue;
+        if (path->len == 0) {
+            join(path, dir, cd_str(names[i]));
+            join(shown, shown_dir, cd_str(names[i]));
+        } else {
+            cd_buf_addf(&ignored, "%s%s", ignored.len > 0 ? " and " : "", names[i]);
+        }
+    }
+    if (ignored.len > 0)
+        add(problems, DEPLOY_WARNING, cd_buf_str(shown), "%s stands beside it and is ignored",
+            cd_buf_cstr(&ignored));
+    cd_buf_deinit(&one);
+    cd_buf_deinit(&ignored);
+    if (path->len > 0)
+        return 0;
+    add(problems, DEPLOY_ERROR, CD_STR(""), "no wrangler.jsonc, wrangler.json or wrangler.toml in %.*s",
+        (int)shown_dir.len, shown_dir.ptr);
+    return CD_ENOTFOUND;
+}
+
+static int read_file(struct io *io, const char *path, struct cd_buf *out)
+{
+    struct io_file file = {0};
+    int rc = io_file_open(&file, io, path, IO_FILE_READONLY);
+    if (rc != IO_OK)
+        return rc;
+    uint64_t size;
+    rc = io_file_size(&file, &size);
+    /* One byte more than the limit is enough to be refused by it. */
+    size_t most = DEPLOY_FILE_MAX + 1, len = 0;
+    if (rc == IO_OK) {
+        size_t want = size < most ? (size_t)size : most;
+        char *to = cd_buf_reserve(out, want + 1);
+        rc = io_file_pread(&file, to, want, 0, &len);
+        if (rc == IO_OK)
+            out->len += len;
+    }
+    int closed = io_file_close(&file);
+    return rc != IO_OK ? rc : closed;
+}
+
+/* ---- What the file names ---- */
+
+/* No part of the path below root may be a link: what is deployed is in the project. 0 when path is of kind.
+ */
+static int look(struct io *io, struct cd_str root, struct cd_str path, enum io_path_kind kind,
+                const char **wrong)
+{
+    struct cd_buf full = {0};
+    struct io_path_info info = {0};
+    int rc = IO_OK;
+    *wrong = NULL;
+    for (size_t end = 0; rc == IO_OK && *wrong == NULL && end != SIZE_MAX;) {
+        end = cd_str_find(path, '/', end + 1);
+        join(&full, root, cd_str_sub(path, 0, end));
+        rc = io_path_stat(io, cd_buf_cstr(&full), &info);
+        if (rc == IO_OK && info.link)
+            *wrong = "a symbolic link: the project must hold the file itself";
+    }
+    cd_buf_deinit(&full);
+    if (rc == IO_NOENT)
+        *wrong = "there is no such file";
+    else if (rc != IO_OK)
+        *wrong = cd_err_text(rc);
+    else if (*wrong == NULL && info.kind != kind)
+        *wrong = kind == IO_PATH_DIR ? "not a directory" : "not a regular file";
+    return *wrong == NULL ? 0 : CD_EINVAL;
+}
+
+static int look_at(struct io *io, const struct deploy_project *p, const char *key, struct cd_str path,
+                   enum io_path_kind kind, struct deploy_problems *problems)
+{
+    const char *wrong;
+    if (path.len == 0 || look(io, p->root, path, kind, &wrong) == 0)
+        return 0;
+    struct cd_buf text = {0};
+    cd_buf_addf(&text, "%s: %s", path.ptr, wrong);
+    struct deploy_problem problem = {
+        .severity = DEPLOY_ERROR, .file = p->shown, .path = cd_str(key), .text = cd_buf_str(&text)};
+    for (size_t i = 0; i < p->keys; i++) {
+        if (cd_str_eq(p->key[i].name, cd_str(key))) {
+            problem.line = p->key[i].at.line;
+            problem.column = p->key[i].at.column;
+        }
+    }
+    deploy_problems_add(problems, &problem);
+    cd_buf_deinit(&text);
+    return CD_EINVAL;
+}
+
+int deploy_project_load(struct deploy_project *p, struct io *io, const char *path, const char *shown,
+                        struct deploy_problems *problems)
+{
+    struct cd_buf file = {0}, shown_file = {0}, text = {0};
+    struct cd_str given = cd_str(path), shown_given = cd_str(shown == NULL ? path : shown);
+    struct io_path_info info;
+    CD_ASSERT(path[0] == '/');
+    int rc = io_path_stat(io, path, &info);
+    if (rc != IO_OK) {
+        add(problems, DEPLOY_ERROR, shown_given, "%s",
+            rc == IO_NOENT ? "there is no such file or directory" : cd_err_text(rc));
+    } else if (info.kind == IO_PATH_DIR) {
+        rc = find(io, given, shown_given, &file, &shown_file, problems);
+    } else {
+        cd_buf_add_str(&file, given);
+        cd_buf_add_str(&shown_file, shown_given);
+    }
+    if (rc == 0) {
+        rc = read_file(io, cd_buf_cstr(&file), &text);
+        if (rc != 0)
+            add(problems, DEPLOY_ERROR, cd_buf_str(&shown_file), "cannot be read: %s", cd_err_text(rc));
+    }
+    if (rc == 0)
+        rc = deploy_project_parse(p, cd_buf_cstr(&file), cd_buf_cstr(&shown_file), cd_buf_str(&text),
+                                  problems);
+    if (rc == 0) {
+        int main_rc = look_at(io, p, "main", p->main, IO_PATH_FILE, problems);
+        int assets_rc = look_at(io, p, "assets", p->assets.directory, IO_PATH_DIR, problems);
+        rc = main_rc != 0 ? main_rc : assets_rc;
+        if (rc != 0)
+            deploy_project_deinit(p);
+    }
+    cd_buf_deinit(&file);
+    cd_buf_deinit(&shown_file);
+    cd_buf_deinit(&text);
+    return rc;
+}
