@@ -140,6 +140,9 @@ struct js_turn {
 void js_turn_begin(struct js_isolate *js, struct js_turn *t);
 void js_turn_end(struct js_turn *t);
 bool js_in_turn(const struct js_isolate *js);
+/* The isolate whose turn runs on this thread, the innermost; NULL outside of turns. For the platform's
+ * callbacks, which get no context. */
+struct js_isolate *js_current(void);
 
 /* Runs microtasks until none is left. JS_THREW: terminated; the rest of them is gone. */
 CD_MUST_USE int js_microtasks(struct js_isolate *js);

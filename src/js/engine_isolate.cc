@@ -347,6 +347,12 @@ bool js_in_turn(const js_isolate *js)
     return js->turns > 0;
 }
 
+js_isolate *js_current(void)
+{
+    v8::Isolate *isolate = v8::Isolate::TryGetCurrent();
+    return isolate == nullptr ? nullptr : js_from(isolate);
+}
+
 static scope *scope_of(js_scope *s)
 {
     return reinterpret_cast<scope *>(s->opaque);

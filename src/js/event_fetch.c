@@ -1,0 +1,379 @@
+/* js/event_fetch.c: a request becomes a fetch event, its answer goes back to the client.
+ * runtime.md 2.1, 2.11. */
+#include <ada_c.h>
+
+#include "http/server.h"
+#include "js/ops.h"
+#include "js/worker_internal.h"
+
+#define FIELDS_MAX 1024
+
+struct fetch {
+    struct js_event event;
+    struct http_exchange *x; /* NULL once it was closed. */
+    bool started; /* The answer's head is out. */
+    bool finished; /* The answer is complete. */
+    /* One write at a time: */
+    struct io_write write;
+    struct js_async async;
+    bool writing, held;
+    bool ended; /* The event is over; the struct waits for the write. */
+    struct cd_str part;
+    struct cd_buf bytes; /* owned: what part borrows. */
+};
+
+struct body {
+    struct js_body source;
+    struct fetch *f; /* Its event's; it lives as long as the handle. */
+};
+
+static struct fetch *fetch_of(struct js_event *e)
+{
+    return CD_CONTAINER(e, struct fetch, event);
+}
+
+static void fetch_free_if_done(struct fetch *f)
+{
+    if (!f->ended || f->writing || f->held)
+        return;
+    if (f->x != NULL)
+        http_exchange_close(f->x);
+    cd_buf_deinit(&f->bytes);
+    cd_free(f);
+}
+
+static void answer_failure(struct fetch *f, int status, const char *why)
+{
+    struct cd_buf text = {0};
+    cd_buf_addf(&text, "Worker failed: %s", why);
+    struct http_exchange *x = f->x;
+    f->x = NULL;
+    http_answer_text(x, status, "text/plain; charset=utf-8", cd_buf_str(&text));
+    cd_buf_deinit(&text);
+}
+
+static void fetch_end(struct js_event *e, const char *why)
+{
+    struct fetch *f = fetch_of(e);
+    f->ended = true;
+    if (f->x != NULL) {
+        f->x->user = NULL;
+        f->x->gone = NULL;
+        if (!f->started && why != NULL && !f->writing)
+            answer_failure(f, 500, why);
+    }
+    fetch_free_if_done(f);
+}
+
+static const struct js_event_type fetch_type = {"fetch", fetch_end};
+
+/* ---- The request's body ---- */
+
+static void body_read(struct js_body *s)
+{
+    struct body *b = CD_CONTAINER(s, struct body, source);
+    if (b->f->x == NULL) {
+        io_defer(&s->read.op, s->handle.w->io, IO_RESET, js_body_done);
+        return;
+    }
+    http_body_read(b->f->x, &s->read, js_body_done);
+}
+
+static const char *body_why(struct js_body *s, int status)
+{
+    struct body *b = CD_CONTAINER(s, struct body, source);
+    const char *why = NULL;
+    if (b->f->x != NULL && status != IO_CANCELED)
+        http_body_error(b->f->x, &why);
+    return status == IO_RESET ? "Network connection lost." : why;
+}
+
+static void body_close(struct js_body *s)
+{
+    cd_free(CD_CONTAINER(s, struct body, source));
+}
+
+static const struct js_body_type body_type = {body_read, body_close, body_why};
+
+/* ---- Delivering ---- */
+
+static void on_gone(struct http_exchange *x, int status)
+{
+    struct fetch *f = x->user;
+    if (f == NULL || status == IO_EOF)
+        return; /* Half-closed: it can still read the answer. */
+    struct js_entry e;
+    js_enter(f->event.w, &e);
+    js_value id = js_number(e.w->js, (double)f->event.id);
+    if (js_invoke(e.w, JS_EXPORT_GONE, &id, 1, NULL) != 0 && !js_try_terminated(&e.t))
+        js_report(&e, "gone");
+    js_leave(&e);
+}
+
+/* The URL as the WHATWG writes it; the target's own host, in absolute form, is not trusted over Host. */
+static int request_url(struct js_worker *w, const struct http_head *head, struct cd_str origin, js_value *out)
+{
+    struct cd_buf text = {0};
+    cd_buf_add_str(&text, origin);
+    cd_buf_add_str(&text, head->where.path);
+    ada_url url = ada_parse(text.ptr, text.len);
+    int rc;
+    if (ada_is_valid(url)) {
+        ada_string href = ada_get_href(url);
+        rc = js_string(w->js, cd_str_of(href.data, href.length), out);
+    } else {
+        rc = js_string(w->js, cd_buf_str(&text), out);
+    }
+    ada_free(url);
+    cd_buf_deinit(&text);
+    return rc;
+}
+
+void js_worker_fetch(struct js_worker *w, struct http_exchange *x, struct cd_str origin)
+{
+    struct fetch *f = cd_new(struct fetch);
+    js_event_init(&f->event, w, &fetch_type);
+    f->x = x;
+    x->user = f;
+    x->gone = on_gone;
+    f->held = true;
+    struct js_entry e;
+    js_enter(w, &e);
+    struct js_isolate *js = w->js;
+    js_value url, method;
+    int rc = request_url(w, x->head, origin, &url);
+    if (rc == 0)
+        rc = js_string_latin1(js, x->head->method, &method);
+    if (rc == 0) {
+        js_value body = js_undefined(js);
+        if (x->head->body_len != 0) {
+            struct body *b = cd_new(struct body);
+            b->f = f;
+            js_body_init(&b->source, w, &f->event, &body_type);
+            body = js_number(js, (double)b->source.handle.id);
+        }
+        const js_value argv[] = {js_number(js, (double)f->event.id), method, url, body};
+        rc = js_invoke(w, JS_EXPORT_FETCH, argv, CD_COUNT(argv), NULL);
+    }
+    js_leave(&e);
+    if (rc != 0 && !f->ended)
+        js_event_end(&f->event, "The runtime failed.");
+    f->held = false;
+    fetch_free_if_done(f);
+}
+
+/* ---- Host functions ---- */
+
+static int fetch_arg(struct js_args *a, struct fetch **out)
+{
+    uint64_t id;
+    int rc = js_arg_u64(a, 0, &id);
+    if (rc != 0)
+        return rc;
+    struct js_event *e = js_event_get(js_worker_of(a), id);
+    if (e == NULL || e->type != &fetch_type || fetch_of(e)->x == NULL)
+        return js_throw_error(a->js, JS_ERROR, "The event that this operation belongs to has ended.");
+    *out = fetch_of(e);
+    return 0;
+}
+
+/* request_head(event): [name, value, name, value, ...] as they came. */
+int js_op_request_head(struct js_args *a)
+{
+    struct fetch *f;
+    int rc = fetch_arg(a, &f);
+    if (rc != 0)
+        return rc;
+    const struct http_head *head = f->x->head;
+    js_value list = js_array(a->js, NULL, 0);
+    for (unsigned i = 0; i < head->field_count && rc == 0; i++) {
+        js_value name, value;
+        struct js_scope scope;
+        js_scope_open(a->js, &scope);
+        rc = js_string_latin1(a->js, head->field[i].name, &name);
+        if (rc == 0)
+            rc = js_string_latin1(a->js, head->field[i].value, &value);
+        if (rc == 0)
+            rc = js_set_index(a->js, list, 2 * i, name);
+        if (rc == 0)
+            rc = js_set_index(a->js, list, 2 * i + 1, value);
+        js_scope_close(&scope);
+    }
+    if (rc == 0)
+        js_return(a, list);
+    return rc;
+}
+
+/* request_peer(event): the client's address. */
+int js_op_request_peer(struct js_args *a)
+{
+    struct fetch *f;
+    int rc = fetch_arg(a, &f);
+    if (rc != 0)
+        return rc;
+    struct io_addr peer;
+    http_exchange_peer(f->x, &peer);
+    js_return(a, js_text(a->js, peer.host));
+    return 0;
+}
+
+struct answer_args {
+    struct http_answer answer;
+    struct cd_buf text;
+    struct http_field field[FIELDS_MAX];
+};
+
+/* Arguments first..: status, status text, [name, value, ...] */
+static int answer_read(struct js_args *a, unsigned first, struct answer_args *r)
+{
+    double status;
+    int rc = js_to_number(a->js, js_arg(a, first), &status);
+    if (rc != 0)
+        return rc;
+    r->answer.status = (int)status;
+    js_value list = js_arg(a, first + 2);
+    unsigned count = js_is(list, JS_IS_ARRAY) ? js_array_len(list) : 0;
+    if (count > 2 * FIELDS_MAX)
+        return js_throw_error(a->js, JS_TYPE_ERROR, "More than %d header fields in a response.", FIELDS_MAX);
+    size_t ends[2 * FIELDS_MAX + 1];
+    if (js_kind(js_arg(a, first + 1)) == JS_STRING &&
+        !js_string_add_latin1(a->js, js_arg(a, first + 1), &r->text))
+        return js_throw_error(a->js, JS_TYPE_ERROR, "Invalid status text.");
+    size_t reason_end = r->text.len;
+    for (unsigned i = 0; i < count; i++) {
+        struct js_scope scope;
+        js_value v;
+        js_scope_open(a->js, &scope);
+        rc = js_get_index(a->js, list, i, &v);
+        bool fits = rc == 0 && js_kind(v) == JS_STRING && js_string_add_latin1(a->js, v, &r->text);
+        js_scope_close(&scope);
+        if (rc != 0)
+            return rc;
+        if (!fits)
+            return js_throw_error(a->js, JS_TYPE_ERROR, "Invalid header value.");
+        ends[i] = r->text.len;
+    }
+    r->answer.reason = cd_str_of(r->text.ptr, reason_end);
+    size_t at = reason_end;
+    for (unsigned i = 0; i + 1 < count; i += 2) {
+        r->field[i / 2].name = cd_str_of(r->text.ptr + at, ends[i] - at);
+        r->field[i / 2].value = cd_str_of(r->text.ptr + ends[i], ends[i + 1] - ends[i]);
+        at = ends[i + 1];
+    }
+    r->answer.field = r->field;
+    r->answer.field_count = count / 2;
+    return 0;
+}
+
+static int bytes_arg(struct js_args *a, unsigned index, struct cd_buf *out)
+{
+    js_value v = js_arg(a, index);
+    struct js_bytes bytes;
+    if (js_kind(v) == JS_STRING)
+        js_string_add(a->js, v, out);
+    else if (js_bytes(v, &bytes))
+        cd_buf_add(out, bytes.ptr, bytes.len);
+    else if (!js_is_undefined(v) && js_kind(v) != JS_NULL)
+        return js_throw_error(a->js, JS_TYPE_ERROR, "A chunk of a body is neither text nor bytes.");
+    return 0;
+}
+
+/* answer(event, status, statusText, fields, body): a whole answer; body is a string, bytes or undefined. */
+int js_op_answer(struct js_args *a)
+{
+    struct fetch *f;
+    int rc = fetch_arg(a, &f);
+    if (rc != 0)
+        return rc;
+    CD_ASSERT(!f->started);
+    struct answer_args r = {.answer = {0}};
+    struct cd_buf body = {0};
+    rc = answer_read(a, 1, &r);
+    if (rc == 0)
+        rc = bytes_arg(a, 4, &body);
+    if (rc == 0) {
+        rc = http_answer_all(f->x, &r.answer, cd_buf_str(&body));
+        if (rc == 0) {
+            f->x = NULL;
+            f->started = f->finished = true;
+        } else {
+            rc = js_throw_error(a->js, JS_TYPE_ERROR, "Invalid status or header in a response.");
+        }
+    }
+    cd_buf_deinit(&body);
+    cd_buf_deinit(&r.text);
+    return rc;
+}
+
+static void write_cancel(struct js_async *s)
+{
+    (void)s; /* Ends with the exchange: what is on its way to a client is not taken back. */
+}
+
+static void write_done(struct io_op *op, int status)
+{
+    struct fetch *f = CD_CONTAINER(op, struct fetch, write.op);
+    struct js_async a;
+    bool wanted = js_async_take(&f->async, &a);
+    f->writing = false;
+    f->held = true;
+    if (wanted)
+        js_async_status(&a, status, status == IO_OK ? NULL : "Network connection lost.");
+    f->held = false;
+    fetch_free_if_done(f);
+    js_async_end(&a);
+}
+
+static int write_begin(struct js_args *a, struct fetch *f, unsigned body)
+{
+    if (f->writing)
+        return js_throw_error(a->js, JS_ERROR, "This response is being written already.");
+    cd_buf_clear(&f->bytes);
+    int rc = bytes_arg(a, body, &f->bytes);
+    if (rc == 0)
+        rc = js_async_begin(a, &f->async, write_cancel);
+    if (rc != 0)
+        return rc;
+    f->writing = true;
+    f->part = cd_buf_str(&f->bytes);
+    f->write.part = &f->part;
+    f->write.parts = f->part.len > 0;
+    return 0;
+}
+
+/* answer_start(event, promise, status, statusText, fields, length or -1): the head of an answer in pieces. */
+int js_op_answer_start(struct js_args *a)
+{
+    struct fetch *f;
+    double len;
+    int rc = fetch_arg(a, &f);
+    if (rc == 0)
+        rc = js_to_number(a->js, js_arg(a, 5), &len);
+    if (rc != 0)
+        return rc;
+    CD_ASSERT(!f->started);
+    struct answer_args r = {.answer = {0}};
+    rc = answer_read(a, 2, &r);
+    if (rc == 0)
+        rc = write_begin(a, f, 6);
+    if (rc == 0) {
+        r.answer.body_len = len < 0 ? HTTP_LEN_CHUNKED : (uint64_t)len;
+        f->started = true;
+        http_answer_start(f->x, &r.answer, &f->write, false, write_done);
+    }
+    cd_buf_deinit(&r.text);
+    return rc;
+}
+
+/* answer_write(event, promise, chunk, last) */
+int js_op_answer_write(struct js_args *a)
+{
+    struct fetch *f;
+    int rc = fetch_arg(a, &f);
+    if (rc == 0)
+        rc = write_begin(a, f, 2);
+    if (rc != 0)
+        return rc;
+    http_answer_write(f->x, &f->write, js_to_bool(a->js, js_arg(a, 3)), write_done);
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* js/ops_http.h: host functions: requests that come in and go out, and their bodies. */
+#ifndef JS_OPS_HTTP_H
+#define JS_OPS_HTTP_H
+
+#define JS_OPS_HTTP(X)                                                                                       \
+    X(request_head)                                                                                          \
+    X(request_peer)                                                                                          \
+    X(source_read)                                                                                           \
+    X(source_close)                                                                                          \
+    X(answer)                                                                                                \
+    X(answer_start)                                                                                          \
+    X(answer_write)
+
+#endif

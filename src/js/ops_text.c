@@ -1,0 +1,122 @@
+/* js/ops_text.c: host functions for encodings and URLs. */
+#include <ada_c.h>
+
+#include "js/ops.h"
+#include "js/worker_internal.h"
+
+/* utf8_encode(string): a Uint8Array. */
+int js_op_utf8_encode(struct js_args *a)
+{
+    struct cd_buf text = {0};
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
+    js_value v;
+    if (rc == 0)
+        rc = js_uint8_array_copy(a->js, cd_buf_str(&text), &v);
+    cd_buf_deinit(&text);
+    if (rc == 0)
+        js_return(a, v);
+    return rc;
+}
+
+/* utf8_decode(bytes, fatal): a string, malformed bytes as U+FFFD; undefined when fatal and there are some. A
+ * byte order mark is kept. */
+int js_op_utf8_decode(struct js_args *a)
+{
+    uint8_t small[64];
+    struct cd_str bytes;
+    if (!js_bytes_read(js_arg(a, 0), small, &bytes))
+        return js_throw_error(a->js, JS_TYPE_ERROR, "not an ArrayBuffer or a view");
+    if (js_to_bool(a->js, js_arg(a, 1)) && !cd_str_is_utf8(bytes))
+        return 0;
+    js_value v;
+    int rc = js_string(a->js, bytes, &v);
+    if (rc == 0)
+        js_return(a, v);
+    return rc;
+}
+
+/* ---- URLs: the WHATWG's parser is ada's ---- */
+
+enum { URL_HREF, URL_PARTS };
+
+/* The href and where its parts end: [href, protocol_end, username_end, host_start, host_end, port or -1,
+ * pathname_start, search_start or -1, hash_start or -1, origin]. */
+static int url_return(struct js_args *a, ada_url url)
+{
+    const ada_url_components *c = ada_get_components(url);
+    ada_string href = ada_get_href(url);
+    ada_owned_string origin = ada_get_origin(url);
+    js_value href_value, origin_value;
+    int rc = js_string(a->js, cd_str_of(href.data, href.length), &href_value);
+    if (rc == 0)
+        rc = js_string(a->js, cd_str_of(origin.data, origin.length), &origin_value);
+    ada_free_owned_string(origin);
+    if (rc != 0)
+        return rc;
+    const uint32_t part[] = {c->protocol_end, c->username_end,   c->host_start,   c->host_end,
+                             c->port,         c->pathname_start, c->search_start, c->hash_start};
+    js_value values[CD_COUNT(part) + 2];
+    values[0] = href_value;
+    for (unsigned i = 0; i < CD_COUNT(part); i++)
+        values[i + 1] = js_int(a->js, part[i] == ada_url_omitted ? -1 : (int32_t)part[i]);
+    values[CD_COUNT(part) + 1] = origin_value;
+    js_return(a, js_array(a->js, values, CD_COUNT(values)));
+    return 0;
+}
+
+/* url_parse(text, base or undefined): undefined when it is not valid. */
+int js_op_url_parse(struct js_args *a)
+{
+    struct cd_buf text = {0}, base = {0};
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
+    bool has_base = !js_is_undefined(js_arg(a, 1));
+    if (rc == 0 && has_base)
+        rc = js_to_utf8(a->js, js_arg(a, 1), &base);
+    if (rc == 0) {
+        ada_url url = has_base
+                          ? ada_parse_with_base(cd_buf_cstr(&text), text.len, cd_buf_cstr(&base), base.len)
+                          : ada_parse(cd_buf_cstr(&text), text.len);
+        if (ada_is_valid(url))
+            rc = url_return(a, url);
+        ada_free(url);
+    }
+    cd_buf_deinit(&text);
+    cd_buf_deinit(&base);
+    return rc;
+}
+
+/* url_set(href, part, text): the setters of URL; part in the order below. The new parts as of url_parse;
+ * undefined: not valid, nothing changed. */
+int js_op_url_set(struct js_args *a)
+{
+    struct cd_buf href = {0}, text = {0};
+    uint64_t part = 0;
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &href);
+    if (rc == 0)
+        rc = js_arg_u64(a, 1, &part);
+    if (rc == 0)
+        rc = js_to_utf8(a->js, js_arg(a, 2), &text);
+    if (rc == 0) {
+        ada_url url = ada_parse(cd_buf_cstr(&href), href.len);
+        const char *in = cd_buf_cstr(&text);
+        bool ok = ada_is_valid(url);
+        switch (ok ? part : UINT64_MAX) {
+        case 0: ok = ada_set_protocol(url, in, text.len); break;
+        case 1: ok = ada_set_username(url, in, text.len); break;
+        case 2: ok = ada_set_password(url, in, text.len); break;
+        case 3: ok = ada_set_host(url, in, text.len); break;
+        case 4: ok = ada_set_hostname(url, in, text.len); break;
+        case 5: ok = ada_set_port(url, in, text.len); break;
+        case 6: ok = ada_set_pathname(url, in, text.len); break;
+        case 7: ada_set_search(url, in, text.len); break;
+        case 8: ada_set_hash(url, in, text.len); break;
+        default: ok = false; break;
+        }
+        if (ok)
+            rc = url_return(a, url);
+        ada_free(url);
+    }
+    cd_buf_deinit(&href);
+    cd_buf_deinit(&text);
+    return rc;
+}

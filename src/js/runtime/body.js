@@ -1,0 +1,165 @@
+// body.js: what Request and Response share: a body that can be read once. runtime.md 5.1.
+//
+// A body stays what it was made of, text, bytes or a source of the host, until somebody asks for a stream. So a short text goes
+// from user code to the host, and JSON from the host to user code, without a stream in between.
+import { shape, start } from './core.js';
+import { ReadableStream, isDisturbed, sourceStream, readAll } from './streams.js';
+import { Blob, blobBytes, blobOf } from './blob.js';
+import { FormData, formDataOf, formDataToBody } from './formdata.js';
+import { URLSearchParams } from './url.js';
+import { decodeUtf8, encodeUtf8 } from './encoding.js';
+
+const { source_read, source_close } = host;
+const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
+
+// kind: 'text', 'bytes' (Uint8Array), 'source' (host handle), 'stream'
+export class BodyState {
+    constructor(kind, value, type = null, length = -1) {
+        this.kind = kind;
+        this.value = value;
+        this.type = type; // what Content-Type it brings
+        this.length = length; // bytes, when a stream or source knows it
+        this.used = false;
+    }
+    get stream() {
+        if (this.kind !== 'stream') {
+            this.value = this.kind === 'source' ? sourceStream(this.value) : streamOf(this.kind, this.value);
+            this.kind = 'stream';
+        }
+        return this.value;
+    }
+    get disturbed() {
+        return this.used || (this.kind === 'stream' && isDisturbed(this.value));
+    }
+    get unusable() {
+        return this.disturbed || (this.kind === 'stream' && this.value.locked);
+    }
+    tee() {
+        if (this.kind === 'text' || this.kind === 'bytes') return new BodyState(this.kind, this.value, this.type, this.length);
+        const [one, two] = this.stream.tee();
+        this.value = one;
+        return new BodyState('stream', two, this.type, this.length);
+    }
+    // The rest as one Uint8Array; marks it used.
+    async bytes() {
+        this.used = true;
+        switch (this.kind) {
+            case 'text': return encodeUtf8(this.value);
+            case 'bytes': return this.value.slice();
+            case 'source': return readSource(this.value);
+            default: return readAll(this.value);
+        }
+    }
+    cancel(reason) {
+        if (this.kind === 'source') source_close(this.value);
+        else if (this.kind === 'stream' && !this.value.locked) return this.value.cancel(reason);
+    }
+}
+
+async function readSource(source) {
+    const first = await start(source_read, source);
+    if (first === undefined) return new Uint8Array(0);
+    const chunks = [first];
+    let length = first.length;
+    for (let chunk; (chunk = await start(source_read, source)) !== undefined; length += chunk.length) chunks.push(chunk);
+    if (chunks.length === 1) return first;
+    const all = new Uint8Array(length);
+    let at = 0;
+    for (const chunk of chunks) {
+        all.set(chunk, at);
+        at += chunk.length;
+    }
+    return all;
+}
+
+function streamOf(kind, value) {
+    const bytes = kind === 'text' ? encodeUtf8(value) : value;
+    return new ReadableStream({
+        type: 'bytes',
+        pull(controller) {
+            if (bytes.length > 0) controller.enqueue(bytes.slice());
+            controller.close();
+            controller.byobRequest?.respond(0);
+        },
+    }, { highWaterMark: 0 });
+}
+
+// What user code may give as a body; null for none.
+export function bodyOf(init) {
+    if (init === null || init === undefined) return null;
+    if (typeof init === 'string') return new BodyState('text', init, 'text/plain;charset=UTF-8');
+    if (typeof init === 'object') {
+        if (init instanceof ReadableStream) {
+            if (init.locked || isDisturbed(init)) throw new TypeError('This ReadableStream is disturbed (has already been read from), and cannot be used as a body.');
+            return new BodyState('stream', init, null, init[LENGTH] ?? -1);
+        }
+        if (ArrayBuffer.isView(init)) return new BodyState('bytes', new Uint8Array(init.buffer, init.byteOffset, init.byteLength).slice());
+        if (isBuffer(init)) return new BodyState('bytes', new Uint8Array(init.slice(0)));
+        if (init instanceof Blob) return new BodyState('bytes', blobBytes(init), init.type || null);
+        if (init instanceof URLSearchParams) return new BodyState('text', init.toString(), 'application/x-www-form-urlencoded;charset=UTF-8');
+        if (init instanceof FormData) {
+            const { bytes, type } = formDataToBody(init);
+            return new BodyState('bytes', bytes, type);
+        }
+        if (init[Symbol.asyncIterator] !== undefined || (init[Symbol.iterator] !== undefined && !(init instanceof String))) {
+            return new BodyState('stream', ReadableStream.from(init));
+        }
+    }
+    return new BodyState('text', String(init), 'text/plain;charset=UTF-8');
+}
+
+const isBuffer = (v) => v instanceof ArrayBuffer || (typeof SharedArrayBuffer !== 'undefined' && v instanceof SharedArrayBuffer);
+
+// A stream that knows how many bytes it will give (FixedLengthStream) says so under this key.
+export const LENGTH = Symbol('length');
+
+export class Body {
+    #state = null;
+
+    static of = (body) => body.#state;
+    static set = (body, state) => (body.#state = state);
+
+    get body() {
+        return this.#state === null ? null : this.#state.stream;
+    }
+    get bodyUsed() {
+        return this.#state !== null && this.#state.disturbed;
+    }
+    #take() {
+        const state = this.#state;
+        if (state !== null && state.unusable) throw new TypeError(USED);
+        return state;
+    }
+    async text() {
+        const state = this.#take();
+        if (state === null) return '';
+        if (state.kind === 'text') {
+            state.used = true;
+            return state.value.isWellFormed() ? state.value : state.value.toWellFormed();
+        }
+        return decodeUtf8(await state.bytes());
+    }
+    async json() {
+        return JSON.parse(await this.text());
+    }
+    async bytes() {
+        const state = this.#take();
+        return state === null ? new Uint8Array(0) : state.bytes();
+    }
+    async arrayBuffer() {
+        const bytes = await this.bytes();
+        return bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;
+    }
+    async blob() {
+        const type = this.headers.get('content-type') ?? '';
+        return blobOf(await this.bytes(), type);
+    }
+    async formData() {
+        const type = this.headers.get('content-type');
+        return formDataOf(await this.bytes(), type);
+    }
+}
+export const { of: bodyState, set: setBody } = Body;
+delete Body.of;
+delete Body.set;
+shape(Body);

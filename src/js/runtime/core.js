@@ -1,0 +1,198 @@
+// core.js: what every other module stands on: frames, the context of an event, operations of the host.
+//
+// `host` is the parameter of the prelude: the host functions of ../ops.h. It is never reachable from globalThis, and neither is
+// anything here. While the snapshot is built host functions exist but must not be called.
+//
+// A frame is what async functions carry along: which event they work for, and the values of AsyncLocalStorage.
+const { frame_get, frame_set, event_end, report, timer_start } = host;
+
+export class Frame {
+    constructor(context, store) {
+        this.context = context; // undefined in the global scope
+        this.store = store; // undefined, or a Map: AsyncLocalStorage -> value
+    }
+}
+
+export const currentFrame = frame_get;
+export const setFrame = frame_set;
+
+export const currentContext = () => frame_get()?.context;
+
+export function runIn(frame, fn, self, ...args) {
+    const before = frame_get();
+    frame_set(frame);
+    try {
+        return Reflect.apply(fn, self, args);
+    } finally {
+        frame_set(before);
+    }
+}
+
+const ANOTHER_EVENT =
+    'Cannot perform I/O on behalf of a different request. I/O objects (such as streams, request/response bodies, and others) ' +
+    "created in the context of one request handler cannot be accessed from a different request's handler.";
+
+// The context of the event that runs now. Throws in the global scope.
+export function needContext() {
+    const context = frame_get()?.context;
+    if (context === undefined) {
+        throw new Error(
+            'Disallowed operation called within global scope. Fetches, timers, sockets and calls of bindings belong into a handler.',
+        );
+    }
+    if (context.ended) throw new Error('The event that this code belongs to has ended; it cannot start anything any more.');
+    return context;
+}
+
+// Asserts that an object made in `context` is used by it. what: the I/O type, for the message.
+export function checkContext(context, what) {
+    if (context === undefined) return;
+    const current = frame_get()?.context;
+    if (current !== context) throw new Error(`${ANOTHER_EVENT} (I/O type: ${what})`);
+}
+
+// One delivery from outside. It lives until its handler has answered, its body is through and waitUntil's promises are settled.
+export class Context {
+    constructor(id) {
+        this.id = id;
+        this.frame = new Frame(this, undefined);
+        this.holds = 1;
+        this.ended = false;
+        this.waiting = null; // ids of operations in progress
+        this.timers = null; // Map: id -> timer
+        this.atEnd = null; // functions
+        this.gone = null; // called when the client is gone
+    }
+    hold() {
+        this.holds++;
+    }
+    release() {
+        if (--this.holds === 0) this.end();
+    }
+    waitUntil(promise) {
+        this.hold();
+        Promise.resolve(promise).then(
+            () => this.release(),
+            (error) => {
+                report('waitUntil', error);
+                this.release();
+            },
+        );
+    }
+    onEnd(fn) {
+        (this.atEnd ??= []).push(fn);
+    }
+    end() {
+        if (this.ended) return;
+        this.ended = true;
+        if (this.waiting !== null) for (const id of this.waiting) waiting.delete(id);
+        if (this.atEnd !== null) for (const fn of this.atEnd) fn();
+        contexts.delete(this.id);
+        event_end(this.id);
+    }
+}
+
+const contexts = new Map(); // id -> Context
+export function newContext(id) {
+    const context = new Context(id);
+    contexts.set(id, context);
+    return context;
+}
+export const contextOf = (id) => contexts.get(id);
+
+// ---- Operations of the host
+
+let lastOperation = 0;
+const waiting = new Map(); // id -> { resolve, reject, context }
+
+// Starts op(event, promise, ...args) for the current event: a promise of what it gives.
+export function start(op, ...args) {
+    return startFor(needContext(), op, ...args);
+}
+
+export function startFor(context, op, ...args) {
+    const id = ++lastOperation;
+    return new Promise((resolve, reject) => {
+        op(context.id, id, ...args); // throws: rejected
+        waiting.set(id, { resolve, reject, context });
+        (context.waiting ??= new Set()).add(id);
+    });
+}
+
+// Called by the host: exactly once for each operation, unless its event has ended.
+export function complete(id, error, value) {
+    const wait = waiting.get(id);
+    if (wait === undefined) return;
+    waiting.delete(id);
+    wait.context.waiting.delete(id);
+    if (error !== undefined) wait.reject(error);
+    else wait.resolve(value);
+}
+
+// ---- Classes as the web platform has them
+
+// Makes classes visible to user code: not enumerable, with Symbol.toStringTag, and methods and accessors enumerable.
+export function expose(classes) {
+    for (const [name, cls] of Object.entries(classes)) {
+        if (typeof cls === 'function' && cls.prototype !== undefined) shape(cls, name);
+        Object.defineProperty(globalThis, name, { value: cls, writable: true, configurable: true, enumerable: false });
+    }
+}
+
+export function shape(cls, name = cls.name) {
+    for (const target of [cls.prototype, cls]) {
+        for (const [key, d] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
+            if (key === 'constructor' || key === 'prototype' || key === 'name' || key === 'length' || !d.configurable) continue;
+            Object.defineProperty(target, key, { ...d, enumerable: true });
+        }
+    }
+    if (!Object.hasOwn(cls.prototype, Symbol.toStringTag)) {
+        Object.defineProperty(cls.prototype, Symbol.toStringTag, { value: name, configurable: true });
+    }
+    return cls;
+}
+
+// A name that exists so that bundles load, and says so when it is used.
+export function absentClass(name) {
+    const cls = { [name]: class { constructor() { throw absent(name); } } }[name];
+    return cls;
+}
+export function absentFunction(name) {
+    return { [name]: () => { throw absent(name); } }[name];
+}
+export const absent = (name) => new Error(`${name} is not implemented in celld.`);
+
+// ---- Timers of the host: fn runs once in its frame, unless the context ends before.
+
+let lastTimer = 0;
+const timers = new Map(); // id -> { fn, frame }
+export function startTimer(context, ms, fn) {
+    const id = ++lastTimer;
+    timer_start(context.id, id, ms);
+    timers.set(id, { fn, frame: frame_get(), context });
+    if (context.timers === null) {
+        context.timers = new Set();
+        context.onEnd(() => context.timers.forEach((t) => timers.delete(t)));
+    }
+    context.timers.add(id);
+    return id;
+}
+export function stopTimer(id) {
+    const t = timers.get(id);
+    if (t === undefined) return;
+    timers.delete(id);
+    t.context.timers.delete(id);
+    if (!t.context.ended) host.timer_stop(t.context.id, id);
+}
+export function fireTimer(id) {
+    const t = timers.get(id);
+    if (t === undefined) return;
+    timers.delete(id);
+    t.context.timers.delete(id);
+    frame_set(t.frame);
+    try {
+        t.fn();
+    } finally {
+        frame_set(undefined);
+    }
+}

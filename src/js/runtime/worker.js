@@ -1,0 +1,166 @@
+// worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
+import { contextOf, newContext, setFrame, startFor } from './core.js';
+import { inboundRequest, isResponse, flatHeaders, responseEncoding } from './http.js';
+import { bodyState } from './body.js';
+import { bytesOf } from './streams.js';
+import { builtinModule, setExports } from './builtin.js';
+import { makeBindings, env } from './bindings.js';
+
+const { request_head, answer, answer_start, answer_write, report, run_failed } = host;
+
+let config; // of the bundle, see setup
+let handlers; // the entry's default export
+
+// config: { script, bindings: [{ type, name, ... }], flags: [...] }
+export function setup(text) {
+    config = JSON.parse(text);
+    makeBindings(config);
+}
+
+export function load(ns) {
+    handlers = ns.default;
+    for (const [name, value] of Object.entries(ns)) {
+        if ((typeof value !== 'object' || value === null) && typeof value !== 'function') {
+            throw new TypeError(`Incorrect type for map entry '${name}': the provided value is not of type 'function or ExportedHandler'.`);
+        }
+    }
+    setExports(ns);
+}
+
+// ---- What handlers get as ctx
+
+export class ExecutionContext {
+    #context;
+    constructor(context, props) {
+        this.#context = context;
+        this.props = props;
+    }
+    waitUntil(promise) {
+        if (arguments.length === 0) throw new TypeError("Failed to execute 'waitUntil' on 'ExecutionContext': 1 argument required, but only 0 present.");
+        if (this.#context.ended) throw new Error('waitUntil() was called after the event had ended.');
+        this.#context.waitUntil(promise);
+    }
+    passThroughOnException() {}
+    get exports() {
+        return builtinModule('cloudflare:workers').exports;
+    }
+}
+
+// handler `name` of an entrypoint, bound: a class is made anew for each call.
+export function entrypointHandler(target, name, context, props = {}) {
+    const ctx = new ExecutionContext(context, props);
+    if (typeof target === 'function') {
+        const instance = new target(ctx, env());
+        const fn = instance[name];
+        return typeof fn === 'function' ? (arg) => fn.call(instance, arg) : undefined;
+    }
+    const fn = target?.[name];
+    return typeof fn === 'function' ? (arg) => fn.call(target, arg, env(), ctx) : undefined;
+}
+
+// ---- fetch events from the public listener
+
+export function fetch(id, method, url, source) {
+    const context = newContext(id);
+    setFrame(context.frame);
+    const request = inboundRequest(method, url, () => request_head(id), source, { httpProtocol: 'HTTP/1.1' }, context);
+    let result;
+    try {
+        const handler = entrypointHandler(handlers, 'fetch', context);
+        if (handler === undefined) throw new Error('Handler does not export a fetch() function.');
+        result = handler(request);
+    } catch (error) {
+        return fail(context, error);
+    }
+    if (isResponse(result)) return respond(context, method, result);
+    Promise.resolve(result).then(
+        (response) => {
+            if (isResponse(response)) respond(context, method, response);
+            else fail(context, new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'."));
+        },
+        (error) => fail(context, error),
+    );
+}
+
+const message = (error) => {
+    try {
+        return error instanceof Error ? String(error.message) : String(error);
+    } catch {
+        return 'an error without a text';
+    }
+};
+
+// runtime.md 2.11: the client sees the message, the log the stack.
+function fail(context, error) {
+    report('fetch', error);
+    if (!context.ended) {
+        answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: ${message(error)}`);
+    }
+    context.release();
+}
+
+function respond(context, method, response) {
+    if (context.ended) return;
+    const state = bodyState(response);
+    if (state !== null && state.unusable) return fail(context, new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.'));
+    try {
+        if (state === null || state.kind === 'text' || state.kind === 'bytes') {
+            if (state !== null) state.used = true;
+            answer(context.id, response.status, response.statusText, flatHeaders(response.headers), state === null ? undefined : state.value);
+            context.release();
+            return;
+        }
+    } catch (error) {
+        return fail(context, error);
+    }
+    stream(context, response, state).then(
+        () => context.release(),
+        (error) => {
+            report('response body', error);
+            context.end(); // The answer is cut off: a client must not take it for complete.
+        },
+    );
+}
+
+async function stream(context, response, state) {
+    const reader = state.stream.getReader();
+    const begin = (chunk) => startFor(context, answer_start, response.status, response.statusText, flatHeaders(response.headers), state.length, chunk);
+    try {
+        await begin(undefined);
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done) break;
+            const bytes = bytesOf(value);
+            if (bytes.length > 0) await startFor(context, answer_write, bytes, false);
+        }
+        await startFor(context, answer_write, undefined, true);
+    } catch (error) {
+        reader.cancel(error).catch(() => {});
+        throw error;
+    }
+}
+
+
+// The client has left. runtime.md 2.6.
+export function gone(id) {
+    const context = contextOf(id);
+    if (context === undefined) return;
+    setFrame(context.frame);
+    context.gone?.();
+}
+
+// ---- Runs without a client, for tools and tests: default[name](env, ctx)
+
+export function run(id, name) {
+    const context = newContext(id);
+    setFrame(context.frame);
+    const target = typeof handlers === 'function' ? new handlers(new ExecutionContext(context, {}), env()) : handlers;
+    new Promise((resolve) => resolve(target[name](env(), new ExecutionContext(context, {})))).then(
+        () => context.release(),
+        (error) => {
+            run_failed(id, error);
+            context.release();
+        },
+    );
+}
+

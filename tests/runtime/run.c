@@ -1,0 +1,169 @@
+/* runtime/run.c: runs test modules inside a worker, for tests of the JavaScript runtime.
+ *
+ * usage: js_run [--name NAME] [--config JSON] FILE [MODULE=FILE...]: loads FILE as the Worker's entry, with
+ * the other modules beside it, and calls its default export's function NAME ("test"). Console output goes to
+ * stdout, uncaught errors to stderr; exit code 1 when the function failed or did not end within a minute. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io_real/io_real.h"
+#include "js/engine.h"
+#include "js/worker.h"
+
+#define MODULES_MAX 64
+
+struct runner {
+    struct js_bundle bundle;
+    struct js_bundle_module module[MODULES_MAX];
+    const char *name;
+    struct js_worker *worker;
+    struct io_real *node;
+    struct io_op closed;
+    struct io_timer limit;
+    int code;
+};
+
+static void on_console(void *arg, struct js_worker *w, enum cd_level level, struct cd_str text)
+{
+    (void)arg, (void)w, (void)level;
+    fwrite(text.ptr, 1, text.len, stdout);
+    fputc('\n', stdout);
+}
+
+static void on_uncaught(void *arg, struct js_worker *w, const char *where, const struct js_problem *p)
+{
+    (void)arg, (void)w;
+    struct js_problem *q = (struct js_problem *)(uintptr_t)p; /* cd_buf_cstr adds the NUL. */
+    fprintf(stderr, "uncaught in %s: %s: %s\n%s\n", where, cd_buf_cstr(&q->name), cd_buf_cstr(&q->message),
+            cd_buf_cstr(&q->stack));
+}
+
+static const struct js_worker_hooks hooks = {.console = on_console, .uncaught = on_uncaught};
+
+static void on_closed(struct io_op *op, int status)
+{
+    struct runner *r = CD_CONTAINER(op, struct runner, closed);
+    (void)status;
+    io_real_stop(r->node);
+}
+
+static void finish(struct runner *r, int code)
+{
+    r->code = code;
+    io_cancel(&r->limit.op);
+    js_worker_close(r->worker, &r->closed, on_closed);
+}
+
+static void on_limit(struct io_op *op, int status)
+{
+    (void)op;
+    if (status != IO_OK)
+        return;
+    fprintf(stderr, "js_run: not done after a minute\n");
+    exit(1);
+}
+
+static void on_close_later(struct io_op *op, int status)
+{
+    struct runner *r = CD_CONTAINER(op, struct runner, closed);
+    (void)status;
+    finish(r, r->code);
+}
+
+static void on_done(void *arg, const struct js_problem *p)
+{
+    struct runner *r = arg;
+    if (p != NULL)
+        on_uncaught(NULL, NULL, r->name, p);
+    r->code = p != NULL;
+    io_defer(&r->closed, io_current(), IO_OK, on_close_later);
+}
+
+static void entry(struct io *io, void *arg)
+{
+    struct runner *r = arg;
+    struct cd_buf why = {0};
+    if (io_loop_index(io) != 0)
+        return;
+    js_worker_platform(false);
+    const struct js_worker_opts opts = {.io = io, .bundle = &r->bundle, .hooks = &hooks, .arg = r};
+    if (js_worker_open(&r->worker, &opts, &why) != 0) {
+        fprintf(stderr, "js_run: %s\n", cd_buf_cstr(&why));
+        cd_buf_deinit(&why);
+        r->code = 1;
+        io_real_stop(r->node);
+        return;
+    }
+    io_timer_start(&r->limit, io, IO_SEC(60), on_limit);
+    js_worker_run(r->worker, r->name, on_done, r);
+}
+
+static struct cd_str file_read(const char *path)
+{
+    struct cd_buf out = {0};
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        perror(path);
+        exit(2);
+    }
+    size_t got;
+    while ((got = fread(cd_buf_reserve(&out, 65536), 1, 65536, f)) > 0)
+        out.len += got;
+    fclose(f);
+    return cd_buf_str(&out); /* Kept until the end. */
+}
+
+static enum js_module_kind kind_of(struct cd_str name)
+{
+    if (cd_str_ends(name, CD_STR(".wasm")))
+        return JS_MODULE_WASM;
+    if (cd_str_ends(name, CD_STR(".json")))
+        return JS_MODULE_JSON;
+    if (cd_str_ends(name, CD_STR(".txt")))
+        return JS_MODULE_TEXT;
+    return cd_str_ends(name, CD_STR(".bin")) ? JS_MODULE_DATA : JS_MODULE_ESM;
+}
+
+static void module_add(struct runner *r, struct cd_str name, const char *path)
+{
+    if (r->bundle.count == MODULES_MAX) {
+        fprintf(stderr, "js_run: more than %d modules\n", MODULES_MAX);
+        exit(2);
+    }
+    r->module[r->bundle.count++] =
+        (struct js_bundle_module){.name = name, .kind = kind_of(name), .bytes = file_read(path)};
+}
+
+int main(int argc, char **argv)
+{
+    static struct runner r;
+    r.name = "test";
+    r.bundle.script = CD_STR("test");
+    r.bundle.config = CD_STR("{\"script\":\"test\",\"bindings\":[],\"flags\":[]}");
+    r.bundle.module = r.module;
+    int i = 1;
+    for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
+        if (strcmp(argv[i], "--name") == 0)
+            r.name = argv[i + 1];
+        else if (strcmp(argv[i], "--config") == 0)
+            r.bundle.config = cd_str(argv[i + 1]);
+    }
+    if (i >= argc) {
+        fprintf(stderr, "usage: js_run [--name NAME] [--config JSON] FILE [MODULE=FILE...]\n");
+        return 2;
+    }
+    module_add(&r, CD_STR("index.js"), argv[i]);
+    for (i++; i < argc; i++) {
+        size_t at = cd_str_find(cd_str(argv[i]), '=', 0);
+        if (at == SIZE_MAX) {
+            fprintf(stderr, "js_run: MODULE=FILE expected, got %s\n", argv[i]);
+            return 2;
+        }
+        module_add(&r, cd_str_of(argv[i], at), argv[i] + at + 1);
+    }
+    r.node = io_real_new(&(struct io_real_opts){.log_fd = 2});
+    io_real_run(r.node, entry, &r);
+    io_real_free(r.node);
+    js_platform_stop();
+    return r.code;
+}
