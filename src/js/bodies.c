@@ -22,7 +22,7 @@ static void source_close(struct js_handle *h)
 static const struct js_handle_type source_handle = {"body", source_close};
 
 void js_body_init(struct js_body *s, struct js_worker *w, struct js_event *event,
-                    const struct js_body_type *type)
+                  const struct js_body_type *type)
 {
     s->type = type;
     js_handle_init(&s->handle, w, event, &source_handle);

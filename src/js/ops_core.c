@@ -1,6 +1,8 @@
 /* js/ops_core.c: host functions of every worker: frames, timers, console, clones, entropy. */
-#include "js/ops.h"
+#include "js/ops_core.h"
+
 #include "js/parcel.h"
+#include "js/ops.h"
 #include "js/worker_internal.h"
 
 /* ---- Frames: what async functions carry along (runtime/core.js) ---- */

@@ -1,4 +1,6 @@
 /* js/ops_text.c: host functions for encodings and URLs. */
+#include "js/ops_text.h"
+
 #include <ada_c.h>
 
 #include "js/ops.h"

@@ -1,7 +1,8 @@
 /* js/worker.c: the life of a worker, entries into it, and the events that it runs. */
-#include "js/worker_internal.h"
+#include "js/worker.h"
 
 #include "js/ops.h"
+#include "js/worker_internal.h"
 
 extern const char runtime_snapshot_begin[], runtime_snapshot_end[];
 

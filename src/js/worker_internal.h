@@ -158,7 +158,7 @@ struct js_body {
     bool reading, closed, held; /* held: js_body_done is at work. */
 };
 void js_body_init(struct js_body *s, struct js_worker *w, struct js_event *event,
-                    const struct js_body_type *type);
+                  const struct js_body_type *type);
 void js_body_done(struct io_op *op, int status);
 
 /* ---- Modules (modules.c) ---- */
