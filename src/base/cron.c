@@ -241,8 +241,7 @@ static unsigned month_length(int year, int month)
     return length[month - 1] + (month == 2 && leap ? 1u : 0u);
 }
 
-/* The Monday to Friday nearest to day that is in the month; day is from 1 to last. weekday_of: 0 is Sunday.
- */
+/* The Monday to Friday nearest to day that is in the month; day is from 1 to last. Weekday 0 is Sunday. */
 static unsigned nearest_workday(unsigned day, unsigned last, unsigned weekday)
 {
     if (weekday == 6)

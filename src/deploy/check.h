@@ -27,9 +27,8 @@ struct deploy_member {
     bool required;
     const char *refused; /* A hint: known, and not accepted. NULL: accepted. */
 };
-/* Whether node is an object; reports otherwise, and every member that is not accepted, and every required one
- * that is missing. True when node is an object: what is there is worth a look even if something is missing.
- */
+/* Whether node is an object: then what is there is worth a look, even if something is missing. Reports
+ * otherwise, and every member that is not accepted, and every required one that is missing. */
 bool deploy_check_object(struct deploy_check *c, const struct deploy_node *node,
                          const struct deploy_member *members, size_t count);
 #define DEPLOY_CHECK_OBJECT(c, node, members) deploy_check_object(c, node, members, CD_COUNT(members))

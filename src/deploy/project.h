@@ -125,7 +125,7 @@ struct deploy_project {
     struct deploy_rule *rule; /* Sorted by extension. */
     size_t rules;
 
-    /* Bindings and handlers, each kind in the order of the file, vars sorted by name. No name is bound twice.
+    /* Bindings and handlers; vars sorted by name, all else in the order of the file. No name is bound twice.
      */
     struct deploy_durable *durable;
     size_t durables;

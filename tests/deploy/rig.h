@@ -23,4 +23,10 @@ void rig_refused(const char *members, const char *errors);
 /* Nothing is said about MEMBERS, and it is a project. */
 struct rig rig_accepted(const char *members);
 
+/* Reading alone. Gives the tree as JSON, with <date ...> and <inf> for what JSON has no spelling for; or the
+ * fault as "line:column: why". The text is good until the next call. */
+const char *rig_tree_jsonc(struct cd_str text);
+const char *rig_tree_toml(struct cd_str text);
+#define rig_tree_is(language, text, want) assert_string_equal(rig_tree_##language(CD_STR(text)), want)
+
 #endif

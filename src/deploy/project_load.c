@@ -1,4 +1,5 @@
-/* deploy/load.c: finds the project file and looks at what it names (config.md 1, 3). */
+/* deploy/project_load.c: finds the project file and looks at what it names (config.md 1, 3). */
+#include "deploy/file.h"
 #include "deploy/project.h"
 
 static const char *const names[] = {"wrangler.jsonc", "wrangler.json", "wrangler.toml"};
@@ -17,15 +18,6 @@ static void add(struct deploy_problems *problems, enum deploy_severity severity,
     cd_buf_deinit(&text);
 }
 
-static void join(struct cd_buf *out, struct cd_str dir, struct cd_str name)
-{
-    cd_buf_clear(out);
-    cd_buf_add_str(out, dir);
-    if (!cd_str_ends(dir, CD_STR("/")))
-        cd_buf_add_byte(out, '/');
-    cd_buf_add_str(out, name);
-}
-
 /* The first of the names that dir has, into path; the others that are there too are warned about. */
 static int find(struct io *io, struct cd_str dir, struct cd_str shown_dir, struct cd_buf *path,
                 struct cd_buf *shown, struct deploy_problems *problems)
@@ -33,12 +25,12 @@ static int find(struct io *io, struct cd_str dir, struct cd_str shown_dir, struc
     struct cd_buf one = {0}, ignored = {0};
     for (size_t i = 0; i < CD_COUNT(names); i++) {
         struct io_path_info info;
-        join(&one, dir, cd_str(names[i]));
+        deploy_file_join(&one, dir, cd_str(names[i]));
         if (io_path_stat(io, cd_buf_cstr(&one), &info) != IO_OK || info.kind == IO_PATH_DIR)
             continue;
         if (path->len == 0) {
-            join(path, dir, cd_str(names[i]));
-            join(shown, shown_dir, cd_str(names[i]));
+            deploy_file_join(path, dir, cd_str(names[i]));
+            deploy_file_join(shown, shown_dir, cd_str(names[i]));
         } else {
             cd_buf_addf(&ignored, "%s%s", ignored.len > 0 ? " and " : "", names[i]);
         }
@@ -55,31 +47,9 @@ static int find(struct io *io, struct cd_str dir, struct cd_str shown_dir, struc
     return CD_ENOTFOUND;
 }
 
-static int read_file(struct io *io, const char *path, struct cd_buf *out)
-{
-    struct io_file file = {0};
-    int rc = io_file_open(&file, io, path, IO_FILE_READONLY);
-    if (rc != IO_OK)
-        return rc;
-    uint64_t size;
-    rc = io_file_size(&file, &size);
-    /* One byte more than the limit is enough to be refused by it. */
-    size_t most = DEPLOY_FILE_MAX + 1, len = 0;
-    if (rc == IO_OK) {
-        size_t want = size < most ? (size_t)size : most;
-        char *to = cd_buf_reserve(out, want + 1);
-        rc = io_file_pread(&file, to, want, 0, &len);
-        if (rc == IO_OK)
-            out->len += len;
-    }
-    int closed = io_file_close(&file);
-    return rc != IO_OK ? rc : closed;
-}
-
 /* ---- What the file names ---- */
 
-/* No part of the path below root may be a link: what is deployed is in the project. 0 when path is of kind.
- */
+/* No part of the path below root may be a link: what is deployed is in the project. 0: path is of kind. */
 static int look(struct io *io, struct cd_str root, struct cd_str path, enum io_path_kind kind,
                 const char **wrong)
 {
@@ -89,7 +59,7 @@ static int look(struct io *io, struct cd_str root, struct cd_str path, enum io_p
     *wrong = NULL;
     for (size_t end = 0; rc == IO_OK && *wrong == NULL && end != SIZE_MAX;) {
         end = cd_str_find(path, '/', end + 1);
-        join(&full, root, cd_str_sub(path, 0, end));
+        deploy_file_join(&full, root, cd_str_sub(path, 0, end));
         rc = io_path_stat(io, cd_buf_cstr(&full), &info);
         if (rc == IO_OK && info.link)
             *wrong = "a symbolic link: the project must hold the file itself";
@@ -143,7 +113,7 @@ int deploy_project_load(struct deploy_project *p, struct io *io, const char *pat
         cd_buf_add_str(&shown_file, shown_given);
     }
     if (rc == 0) {
-        rc = read_file(io, cd_buf_cstr(&file), &text);
+        rc = deploy_file_read(io, cd_buf_cstr(&file), DEPLOY_FILE_MAX, &text);
         if (rc != 0)
             add(problems, DEPLOY_ERROR, cd_buf_str(&shown_file), "cannot be read: %s", cd_err_text(rc));
     }
