@@ -246,18 +246,10 @@ static void ask_set_body(struct http *x, const struct io_http_ask *ask)
     }
 }
 
-static int ask_set(struct http *x, const struct io_http_ask *ask)
+static void ask_set(struct http *x, const struct io_http_ask *ask)
 {
     struct cd_buf text = {0};
-    int rc = real_http_lines(&x->lines, ask->head);
-    if (rc == 0 && !real_http_method_good(ask->method))
-        rc = CD_EINVAL;
-    if (rc == 0 && !real_http_url_good(ask->url))
-        rc = CD_EINVAL;
-    if (rc == 0 && ask->body_len != IO_HTTP_CHUNKED && ask->body_len > INT64_MAX)
-        rc = CD_EINVAL;
-    if (rc != 0)
-        return rc;
+    real_http_lines(&x->lines, ask->head);
     x->transfer.easy = real_curl_easy(x->loop);
     cd_buf_add_str(&text, ask->url);
     SET(x, CURLOPT_URL, cd_buf_cstr(&text));
@@ -280,7 +272,6 @@ static int ask_set(struct http *x, const struct io_http_ask *ask)
     SET(x, CURLOPT_READDATA, (void *)x);
     /* What is safe to do twice may be sent again over a fresh connection when a kept one was dead. */
     x->transfer.once = !real_http_method_safe(ask->method);
-    return 0;
 }
 
 static void start_cancel(struct io_op *op)
@@ -295,18 +286,17 @@ void io_http_start(struct io_http *h, struct io *io, const struct io_http_ask *a
     *h = (struct io_http){0};
     if (!real_begin(l, op, done, start_cancel))
         return;
-    struct http *x = cd_new(struct http);
-    x->loop = l;
-    x->owner = h;
-    x->hot.run = http_hot;
-    int rc = ask_set(x, ask);
+    int rc = io_http_ask_check(ask);
     if (rc != 0) {
-        curl_slist_free_all(x->lines);
-        cd_free(x);
         (void)snprintf(h->why, sizeof h->why, "malformed method, URL or header");
         io_complete_later(op, rc);
         return;
     }
+    struct http *x = cd_new(struct http);
+    x->loop = l;
+    x->owner = h;
+    x->hot.run = http_hot;
+    ask_set(x, ask);
     x->starting = op;
     x->transfer.done = transfer_done;
     op->impl = x;

@@ -6,12 +6,10 @@
 
 #include "base/str.h"
 
-/* "Name: value\r\n"... as libcurl wants it, and what keeps libcurl from adding lines of its own. The list is
- * the caller's, also on an error: CD_EINVAL for a malformed line. */
-CD_MUST_USE int real_http_lines(struct curl_slist **out, struct cd_str head);
-bool real_http_method_good(struct cd_str method);
+/* "Name: value\r\n"..., which io_http_ask_check has accepted, as libcurl wants it, and what keeps libcurl
+ * from adding lines of its own. The list is the caller's. */
+void real_http_lines(struct curl_slist **out, struct cd_str head);
 bool real_http_method_safe(struct cd_str method); /* RFC 9110 9.2.1: asks for nothing to change. */
-bool real_http_url_good(struct cd_str url);
 /* Of "HTTP/1.1 200 OK"; 0 when there is none. */
 int real_http_status_of(struct cd_str line);
 

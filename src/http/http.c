@@ -1,6 +1,8 @@
 /* http/http.c: tables of HTTP's grammar. */
 #include "http/http.h"
 
+#include "io/backend.h"
+
 const struct http_field *http_field_find(const struct http_field *field, size_t count, struct cd_str name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -26,31 +28,14 @@ bool http_list_has(struct cd_str list, struct cd_str token)
     return false;
 }
 
-/* Letters and digits, and of the punctuation what RFC 9110 5.6.2 allows. */
-static bool is_tchar(unsigned char c)
-{
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        return true;
-    return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
-}
-
 bool http_is_token(struct cd_str s)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        if (!is_tchar((unsigned char)s.ptr[i]))
-            return false;
-    }
-    return s.len > 0;
+    return io_http_is_token(s);
 }
 
 bool http_is_value(struct cd_str s)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
+    return io_http_is_value(s);
 }
 
 /* The registered texts, frequent codes reached early enough by a plain walk. */

@@ -85,4 +85,22 @@ void io_list_cut(struct io_list *l, unsigned count); /* Before the seal: keeps t
  * *group is its part up to there. */
 bool io_list_group(struct cd_str key, struct cd_str prefix, char delimiter, struct cd_str *group);
 
+/* ---- What the HTTP groups of both backends share (io/http.c); src/http has its grammar from here too ----
+ */
+
+bool io_http_is_token(struct cd_str s); /* RFC 9110 5.6.2: what a field name and a method are made of. */
+/* What may stand in a field value: no CR, LF, NUL or other control characters but tab. */
+bool io_http_is_value(struct cd_str s);
+/* CD_EINVAL unless method, URL, head and length can be sent as they are. */
+CD_MUST_USE int io_http_ask_check(const struct io_http_ask *ask);
+/* Takes the first "Name: value\r\n" off head. CD_EINVAL: it does not start with one. */
+CD_MUST_USE int io_http_line_next(struct cd_str *head, struct cd_str *name, struct cd_str *value);
+struct io_http_url {
+    bool tls;
+    struct cd_str authority; /* Host and maybe a port; never empty, never with a user or password. */
+    struct cd_str rest; /* Path, query and fragment. */
+};
+/* Borrows from url. CD_EINVAL: not http(s), without a host, with a user, spaces or control characters. */
+CD_MUST_USE int io_http_url_split(struct cd_str url, struct io_http_url *out);
+
 #endif

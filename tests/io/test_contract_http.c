@@ -739,9 +739,14 @@ static void flow_malformed(struct contract *c)
                                        "/path",
                                        "http://127.0.0.1/a b",
                                        "http://127.0.0.1/\r\nX: y",
+                                       "http://127.0.0.1/\x7f",
+                                       "http://?query",
+                                       "http://user@127.0.0.1/",
+                                       "http://user:secret@127.0.0.1/",
                                        "file:///etc/passwd"};
-    static const char *const heads[] = {"no colon\r\n", "A: b",           "A b: c\r\n",
-                                        ": empty\r\n",  "A: b\nC: d\r\n", "A: \x01\r\n"};
+    static const char *const heads[] = {"no colon\r\n",   "A: b",        "A b: c\r\n", ": empty\r\n",
+                                        "A: b\nC: d\r\n", "A: \x01\r\n", "A: b\n\r\n", "A: b\r\r\n",
+                                        "\r\n",           "A: b\r\n\r\n"};
     static const char *const methods[] = {"", "G ET", "GET\r\n", "CONNECT"};
     struct io_http h = {0};
     for (size_t i = 0; i < CD_COUNT(urls); i++) {
