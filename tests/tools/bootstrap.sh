@@ -31,6 +31,7 @@ root=$work/tools/root
 printf '# Small.\nca-certificates\n' > "$work/tools/root-packages"
 export CELLD_CACHE="$work/the cache"
 log=$work/said # What the call said.
+printf '%s\n' "$CELLD_CACHE" > "$work/pattern"
 
 trees() { # The trees there are, whole or not, without what lies beside them.
     local t
@@ -38,11 +39,8 @@ trees() { # The trees there are, whole or not, without what lies beside them.
         [ ! -d "$t" ] || printf '%s\n' "${t##*/}"
     done
 }
-left() { # Processes that know of our cache, but for us.
-    local p
-    for p in /proc/[0-9]*; do
-        [ "${p#/proc/}" = "$$" ] || ! tr '\0' ' ' 2> /dev/null < "$p/cmdline" | grep -qF "$CELLD_CACHE" || echo "$p"
-    done
+left() { # Processes that know of our cache. The pattern is in a file, or grep would find itself.
+    grep -lzF -f "$work/pattern" /proc/[0-9]*/cmdline 2> /dev/null
 }
 # Starts a call in a process group of its own, and waits until its tree has got to have the path $1. Sets call.
 start_until() {
