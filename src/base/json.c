@@ -1,6 +1,8 @@
 /* base/json.c: strict reading over yyjson, and a small writer. */
 #include "base/json.h"
 
+#include <stdlib.h>
+
 #include <yyjson.h>
 
 /* yyjson values are used as they are: struct cd_json is never defined. */
@@ -177,6 +179,15 @@ int cd_json_bool(const struct cd_json *v, bool *out)
         return CD_EINVAL;
     *out = yyjson_get_bool(y);
     return 0;
+}
+
+void cd_json_text(struct cd_buf *out, const struct cd_json *v)
+{
+    size_t len = 0;
+    char *text = yyjson_val_write(val(v), YYJSON_WRITE_NOFLAG, &len);
+    CD_ASSERT(text != NULL); /* What was read can be written. */
+    cd_buf_add(out, text, len);
+    free(text);
 }
 
 void cd_json_out_init(struct cd_json_out *o, struct cd_buf *to)

@@ -40,6 +40,8 @@ const struct cd_json *cd_json_member(const struct cd_json *v, size_t index, stru
 CD_MUST_USE int cd_json_str(const struct cd_json *v, struct cd_str *out);
 CD_MUST_USE int cd_json_u64(const struct cd_json *v, uint64_t *out);
 CD_MUST_USE int cd_json_bool(const struct cd_json *v, bool *out);
+/* Appends v as JSON without spaces. Numbers keep their value, members their order, twins too. */
+void cd_json_text(struct cd_buf *out, const struct cd_json *v);
 
 /* Writing: the caller says the structure, commas come by themselves. One value stands at the top; a structure
  * that is no JSON is a mistake of the caller's and is asserted about. */
