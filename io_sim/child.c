@@ -1,4 +1,5 @@
-/* io_sim/child.c: child processes: a registered C function in a fiber of a loop of its own.
+/* io_sim/child.c: child processes: a registered C function in a fiber of a loop of its own. It has no
+ * terminal and ends with its parent, whatever its flags say (IO_CHILD_GROUP, IO_CHILD_TIED).
  *
  * The process is a small node whose disk and network are its parent's. It ends when the function returns or
  * when it is killed (then its code unwinds like that of any killed node); exited is told when nothing is left
@@ -29,7 +30,7 @@ struct child {
     struct cd_link link; /* Of sim_loop.children. */
     struct sim_node *node;
     struct program *program;
-    struct io_stream in, out;
+    struct io_stream in, out, err; /* err: open with IO_CHILD_ERR only. */
     struct cd_buf text; /* The strings of argv and env. */
     const char **words; /* owned: argv, NULL, env, NULL */
     uint64_t draw;
@@ -135,6 +136,7 @@ static void child_flow(void *arg)
         x->code = code;
     close_stream(&x->in);
     close_stream(&x->out);
+    close_stream(&x->err);
     io_stop(io);
 }
 
@@ -244,6 +246,8 @@ static void open_dead_streams(struct io_child *c, struct sim_loop *loop)
 {
     sim_net_half(loop, &c->in);
     sim_net_half(loop, &c->out);
+    if ((c->flags & IO_CHILD_ERR) != 0)
+        sim_net_half(loop, &c->err);
 }
 
 void io_child_start(struct io_child *c, struct io *io, const char *const argv[], const char *const env[],
@@ -251,7 +255,7 @@ void io_child_start(struct io_child *c, struct io *io, const char *const argv[],
 {
     struct sim_loop *loop = sim_loop_of(io);
     struct sim *sim = loop->sim;
-    CD_ASSERT(argv[0] != NULL && c->in.io == NULL && c->out.io == NULL);
+    CD_ASSERT(argv[0] != NULL && c->in.io == NULL && c->out.io == NULL && c->err.io == NULL);
     c->code = 0;
     c->impl = NULL;
     struct sim_event *e = sim_op_begin(&c->exited, io, exited, SIM_CHILD_START);
@@ -279,6 +283,10 @@ void io_child_start(struct io_child *c, struct io *io, const char *const argv[],
     struct sim_loop *inside = x->node->loop[0];
     sim_net_pair(loop, &c->in, inside, &x->in);
     sim_net_pair(loop, &c->out, inside, &x->out);
+    if ((c->flags & IO_CHILD_ERR) != 0) {
+        sim_net_pair(loop, &c->err, inside, &x->err);
+        x->as.err = &x->err;
+    }
     x->as.io = &inside->io;
     x->as.in = &x->in;
     x->as.out = &x->out;

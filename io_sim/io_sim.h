@@ -255,13 +255,15 @@ void *sim_http_user(struct sim_http *x); /* A pointer for the peer, NULL at firs
 void sim_http_set_user(struct sim_http *x, void *user);
 
 /* A program, in /bin: runs in a fiber of its own loop; argv and env are good until it returns; returns the
- * exit code. in and out are closed for it. Killed: every await of it fails. */
+ * exit code. in, out and err are closed for it. Killed: every await of it fails. */
 struct sim_child {
     struct io *io;
     int argc;
     const char *const *argv, *const *env;
     const char *cwd;
     struct io_stream *in, *out;
+    struct io_stream
+        *err; /* NULL unless the parent asked for it: then io_console_write goes with the parent's. */
     void *arg;
 };
 void sim_child_program(struct sim *sim, const char *name, int (*run)(struct sim_child *c), void *arg);

@@ -374,11 +374,22 @@ void io_http_close(struct io_http *h, struct io_op *op, io_done_fn *done); /* En
 /* ---- Child processes ---- */
 /* In the simulator a child is a registered C function named like the program. */
 
+enum {
+    /* A process group of its own: signals of a terminal do not reach it, those of io_child_kill reach its own
+     * children too. */
+    IO_CHILD_GROUP = 1,
+    /* It is killed when our process ends, in whatever way. Only for children that loop 0 starts. */
+    IO_CHILD_TIED = 2,
+    IO_CHILD_ERR = 4, /* Its standard error is the stream err; else it goes with ours. */
+};
+
 struct io_child {
+    unsigned flags; /* In: IO_CHILD_*. */
     struct io_op
         exited; /* Done when the process has ended: IO_OK, or why it could not start (IO_NOENT, ...). */
     int code; /* Exit code, or 128 + signal. */
-    struct io_stream in, out; /* Open from start on, for the caller to close; stderr goes with ours. */
+    struct io_stream in, out; /* Open from start on, for the caller to close. */
+    struct io_stream err; /* The same with IO_CHILD_ERR; else not open. */
     void *impl;
 };
 /* argv[0] is looked up on PATH of env; env NULL is empty; both end with NULL. cwd NULL: ours. Copied. */

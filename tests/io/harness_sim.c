@@ -70,6 +70,12 @@ static int program_hang(struct sim_child *c)
 
 static int program_complain(struct sim_child *c)
 {
+    struct cd_str part = CD_STR("complaint\n");
+    struct io_write w = {.part = &part, .parts = 1};
+    if (c->err != NULL) {
+        io_stream_write(c->err, &w, NULL);
+        return io_await(&w.op, IO_FOREVER) == IO_OK ? 0 : 1;
+    }
     return io_console_write(c->io, IO_STDERR, CD_STR("complaint\n")) == IO_OK ? 0 : 1;
 }
 

@@ -24,6 +24,8 @@ static void run_close(struct run *r)
 {
     stream_close(&r->child.in, false);
     stream_close(&r->child.out, false);
+    if ((r->child.flags & IO_CHILD_ERR) != 0)
+        stream_close(&r->child.err, false);
 }
 
 static void flow_exit(struct contract *c)
@@ -211,6 +213,56 @@ static void test_standard_error_of_a_child_goes_with_ours(void **state)
     contract_run(flow_complain);
 }
 
+static void flow_caught(struct contract *c)
+{
+    struct run r = {.child.flags = IO_CHILD_ERR};
+    const char *const argv[] = {"contract-complain", NULL};
+    struct cd_buf got = {0}, said = {0};
+    contract_console_start(c, IO_STDERR, IO_OK);
+    run_start(c, &r, argv, NULL);
+    CHECK(r.child.err.io == c->io);
+    int end = stream_read_to(&r.child.err, &got, SIZE_MAX);
+    int status = await(&r.child.exited);
+    contract_console_end(c, IO_STDERR, &said);
+    CHECK_INT(end, IO_EOF);
+    CHECK_INT(status, IO_OK);
+    CHECK_INT(r.child.code, 0);
+    CHECK(cd_str_eq(cd_buf_str(&got), CD_STR("complaint\n")));
+    CHECK_INT(said.len, 0);
+    cd_buf_deinit(&got);
+    run_close(&r);
+}
+
+static void test_standard_error_of_a_child_can_be_read(void **state)
+{
+    (void)state;
+    contract_run(flow_caught);
+}
+
+static void flow_apart(struct contract *c)
+{
+    struct run r = {.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_ERR};
+    struct run absent = {.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_ERR};
+    const char *const argv[] = {"contract-absent", NULL};
+    char byte;
+    size_t len;
+    hang_start(c, &r);
+    io_child_kill(&r.child, SIGTERM);
+    CHECK_INT(await(&r.child.exited), IO_OK);
+    CHECK_INT(r.child.code, 128 + SIGTERM);
+    run_close(&r);
+    run_start(c, &absent, argv, NULL);
+    CHECK_INT(await(&absent.child.exited), IO_NOENT);
+    CHECK_INT(stream_read(&absent.child.err, &byte, 1, &len), IO_EOF);
+    run_close(&absent);
+}
+
+static void test_a_child_with_a_group_of_its_own_is_killed_as_others_are(void **state)
+{
+    (void)state;
+    contract_run(flow_apart);
+}
+
 static void flow_many(struct contract *c)
 {
     static struct run r[8];
@@ -239,4 +291,6 @@ CD_TESTS(contract_child, cmocka_unit_test(test_the_exit_code_arrives),
          cmocka_unit_test(test_canceling_ends_the_child),
          cmocka_unit_test(test_a_program_that_is_nowhere_is_an_error_of_exited),
          cmocka_unit_test(test_standard_error_of_a_child_goes_with_ours),
+         cmocka_unit_test(test_standard_error_of_a_child_can_be_read),
+         cmocka_unit_test(test_a_child_with_a_group_of_its_own_is_killed_as_others_are),
          cmocka_unit_test(test_several_children_run_at_once))
