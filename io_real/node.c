@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "io_real/real.h"
 
@@ -56,6 +57,12 @@ struct io *io_real_loop(struct io_real *node, unsigned index)
 {
     CD_ASSERT(index < node->count);
     return &node->loops[index]->io;
+}
+
+unsigned io_process_id(struct io *io)
+{
+    (void)io;
+    return (unsigned)getpid();
 }
 
 struct io_real *io_real_of(struct io *io)

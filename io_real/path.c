@@ -29,6 +29,20 @@ int io_path_stat(struct io *io, const char *path, struct io_path_info *out)
     return IO_OK;
 }
 
+int io_path_cwd(struct io *io, struct cd_buf *out)
+{
+    (void)io;
+    char *path = getcwd(NULL, 0);
+    if (path == NULL)
+        return real_status(errno);
+    /* Out of the reach of a changed root it is no absolute path. */
+    int rc = path[0] == '/' ? IO_OK : IO_NOENT;
+    if (rc == IO_OK)
+        cd_buf_add_str(out, cd_str(path));
+    free(path);
+    return rc;
+}
+
 int io_path_mkdir(struct io *io, const char *path)
 {
     (void)io;

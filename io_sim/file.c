@@ -38,6 +38,7 @@ static int open_inode(struct sim_fs *fs, const char *path, unsigned flags, struc
     if (i == NULL) {
         i = sim_inode_new(fs, path, false); /* A name takes no room of its own here. */
         sim_name_create(dir, name, i);
+        sim_watch_tell(dir, name, false);
     } else if ((flags & IO_FILE_CREATE) != 0 && (flags & IO_FILE_EXCLUSIVE) != 0) {
         return IO_EXISTS;
     }
@@ -45,8 +46,10 @@ static int open_inode(struct sim_fs *fs, const char *path, unsigned flags, struc
         return IO_FAULT; /* As EISDIR is told. */
     if ((flags & IO_FILE_LOCK) != 0 && i->locked)
         return IO_BUSY;
-    if ((flags & IO_FILE_TRUNCATE) != 0 && i->now.size > 0)
+    if ((flags & IO_FILE_TRUNCATE) != 0 && i->now.size > 0) {
         sim_inode_truncate(i, 0);
+        sim_watch_tell(dir, name, false);
+    }
     *out = i;
     return 0;
 }
@@ -199,6 +202,8 @@ int io_file_pwrite(struct io_file *f, const void *buf, size_t len, uint64_t at)
         wrote = prefix_of(i, len, at, true);
     }
     write_now(i, buf, wrote, at);
+    if (wrote > 0)
+        sim_watch_tell_path(i->fs, h->path);
     sim_note(h->loop, SIM_FILE_WRITE, rc, buf, wrote, h->path);
     return rc;
 }
@@ -210,10 +215,12 @@ int io_file_truncate(struct io_file *f, uint64_t size)
     if (rc != 0)
         return rc;
     sim_charge(h->loop->sim, &h->loop->actor, disk_of(h->inode->fs)->write_ns);
-    if ((h->flags & IO_FILE_READONLY) != 0)
+    if ((h->flags & IO_FILE_READONLY) != 0) {
         rc = IO_DENIED;
-    else if (h->inode->now.size != size)
+    } else if (h->inode->now.size != size) {
         sim_inode_truncate(h->inode, size);
+        sim_watch_tell_path(h->inode->fs, h->path);
+    }
     sim_note(h->loop, SIM_FILE_TRUNCATE, rc, NULL, size, h->path);
     return rc;
 }

@@ -77,6 +77,7 @@ struct sim_fs *sim_fs(struct sim_node *n)
     fs->node = n;
     cd_list_init(&fs->inodes);
     cd_list_init(&fs->name_log);
+    cd_list_init(&fs->watches);
     cd_list_init(&fs->flips);
     fs->root = sim_inode_new(fs, "/", true);
     sim_inode_hold(fs->root);

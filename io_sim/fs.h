@@ -69,6 +69,7 @@ struct sim_fs {
     struct sim_node *node;
     struct sim_inode *root;
     struct cd_list inodes, name_log, flips;
+    struct cd_list watches; /* Of watch.c. */
     uint64_t used; /* Bytes of pages that programs see. */
     uint64_t crashes, name_changes;
     char *fail_syncs; /* owned: path prefix, or NULL */
@@ -100,6 +101,10 @@ void sim_name_rename(struct sim_inode *dir, struct cd_str name, struct sim_inode
                      struct cd_str to_name);
 void sim_fs_sync_dir(struct sim_inode *dir);
 void sim_fs_power_loss(struct sim_fs *fs);
+
+/* watch.c: something in dir has changed that has, or had, this name. */
+void sim_watch_tell(struct sim_inode *dir, struct cd_str name, bool is_dir);
+void sim_watch_tell_path(struct sim_fs *fs, const char *path); /* A file was written to. */
 
 /* inode.c */
 void sim_inode_read(const struct sim_pages *p, void *buf, size_t len, uint64_t at); /* Within size. */

@@ -44,5 +44,6 @@ size_t sim_net_left(struct sim_loop *loop, struct cd_buf *report);
 void sim_disk_crash(struct sim_node *n, enum sim_crash how); /* What is left on its disk. */
 void sim_disk_wipe(struct sim_node *n);
 size_t sim_files_left(struct sim_loop *loop, struct cd_buf *report);
+size_t sim_watches_left(struct sim_loop *loop, struct cd_buf *report); /* watch.c */
 
 #endif

@@ -138,6 +138,7 @@ struct sim_loop *sim_loop_new(struct sim_node *n, unsigned index)
     loop->node = n;
     loop->index = index;
     cd_list_init(&loop->files);
+    cd_list_init(&loop->watches);
     cd_list_init(&loop->streams);
     cd_list_init(&loop->listeners);
     cd_list_init(&loop->https);
@@ -205,6 +206,11 @@ void io_stop(struct io *io)
 unsigned io_loop_index(struct io *io)
 {
     return sim_loop_of(io)->index;
+}
+
+unsigned io_process_id(struct io *io)
+{
+    return sim_node_id(sim_loop_of(io)->node);
 }
 
 unsigned io_loop_count(struct io *io)

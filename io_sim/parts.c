@@ -16,8 +16,8 @@ void sim_parts_wipe(struct sim_node *n)
 
 size_t sim_parts_left(struct sim_loop *loop, struct cd_buf *report)
 {
-    return sim_net_left(loop, report) + sim_files_left(loop, report) + sim_children_left(loop, report) +
-           sim_https_left(loop, report);
+    return sim_net_left(loop, report) + sim_files_left(loop, report) + sim_watches_left(loop, report) +
+           sim_children_left(loop, report) + sim_https_left(loop, report);
 }
 
 void sim_parts_free(struct sim *sim)

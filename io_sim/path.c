@@ -21,6 +21,14 @@ int io_path_stat(struct io *io, const char *path, struct io_path_info *out)
     return rc;
 }
 
+int io_path_cwd(struct io *io, struct cd_buf *out)
+{
+    int rc = sim_call(sim_loop_of(io), SIM_PATH_STAT);
+    if (rc == 0)
+        cd_buf_add_byte(out, '/');
+    return rc;
+}
+
 static int make_dir(struct sim_fs *fs, const char *path)
 {
     struct sim_inode *dir;
@@ -31,6 +39,7 @@ static int make_dir(struct sim_fs *fs, const char *path)
     if (name.len == 0 || cd_map_get(&dir->names, name) != NULL)
         return IO_EXISTS;
     sim_name_create(dir, name, sim_inode_new(fs, path, true));
+    sim_watch_tell(dir, name, true);
     return 0;
 }
 
@@ -79,6 +88,8 @@ static int move(struct sim_fs *fs, const char *from, const char *to)
     if (old != NULL && old->names.count > 0)
         return IO_BUSY;
     sim_name_rename(dir, name, to_dir, to_name);
+    sim_watch_tell(dir, name, i->dir);
+    sim_watch_tell(to_dir, to_name, i->dir);
     return 0;
 }
 
@@ -106,7 +117,9 @@ static int unlink_name(struct sim_fs *fs, const char *path)
         return IO_NOENT;
     if (i->dir && i->names.count > 0)
         return IO_BUSY; /* Not empty. */
+    bool was_dir = i->dir;
     sim_name_remove(dir, name);
+    sim_watch_tell(dir, name, was_dir);
     return 0;
 }
 

@@ -63,7 +63,10 @@
     X(SIM_HTTP_READ, "http.read", true)                                                                      \
     X(SIM_HTTP_CLOSE, "http.close", false)                                                                   \
     X(SIM_CHILD_START, "child.start", true)                                                                  \
-    X(SIM_CHILD_EXIT, "child.exit", false)
+    X(SIM_CHILD_EXIT, "child.exit", false)                                                                   \
+    X(SIM_WATCH_OPEN, "watch.open", true)                                                                    \
+    X(SIM_WATCH_ADD, "watch.add", true)                                                                      \
+    X(SIM_WATCH_WAIT, "watch.wait", true)
 
 enum sim_kind {
 #define X(id, name, counted) id,
@@ -144,7 +147,7 @@ struct sim_loop {
     bool waking; /* A SIM_WAKE event is scheduled. */
     unsigned ops; /* In flight, but for signal waits. */
     struct cd_rng random[IO_RAND_COUNT];
-    struct cd_list files, streams, listeners, https, children; /* Open: file.c, net.c, http.c, child.c. */
+    struct cd_list files, streams, listeners, https, children, watches; /* Open: file.c, net.c, ... */
     struct sim_queue *inbox; /* One per sending loop. */
     uint64_t calls; /* Serial of synchronous calls. */
     struct io_bucket *bucket; /* Of store.c; freed by bucket_free when the life ends. */

@@ -95,6 +95,8 @@ void io_mark(struct io *io,
 #define CD_MARK(name) io_mark(NULL, name)
 unsigned io_loop_index(struct io *io); /* 0: the control loop; then shards. */
 unsigned io_loop_count(struct io *io);
+/* Of this process, for people who look for it; decides nothing. */
+unsigned io_process_id(struct io *io);
 /* The loop ends once nothing is pending any more, or at once after the op in flight when force. */
 void io_stop(struct io *io);
 
@@ -247,6 +249,9 @@ struct io_path_info {
     int64_t modified_ms;
 };
 CD_MUST_USE int io_path_stat(struct io *io, const char *path, struct io_path_info *out);
+/* Appends the directory in which the process was started, where relative paths of people begin. Absolute, no
+ * slash at its end unless it is "/". */
+CD_MUST_USE int io_path_cwd(struct io *io, struct cd_buf *out);
 CD_MUST_USE int io_path_mkdir(struct io *io, const char *path); /* One level; IO_EXISTS when it is there. */
 CD_MUST_USE int io_path_rename(struct io *io, const char *from, const char *to); /* Replaces a file. */
 CD_MUST_USE int io_path_remove(struct io *io, const char *path); /* A file or an empty directory. */
@@ -255,6 +260,31 @@ CD_MUST_USE int io_path_sync(struct io *io,
 /* Calls each with the names in dir (without . and ..), ascending by byte. */
 CD_MUST_USE int io_path_list(struct io *io, const char *dir, void (*each)(void *arg, const char *name),
                              void *arg);
+
+/* ---- Watching directories ---- */
+/* Tells that something in a directory has changed, so that one can look. Not what: the next change may have
+ * come already. Reading is no change. */
+
+struct io_watch {
+    struct io *io; /* NULL: not open. */
+    void *impl;
+};
+#define IO_NAME_MAX 255
+struct io_change {
+    unsigned dir; /* Which directory: see io_watch_add. */
+    bool is_dir; /* What has the name is a directory, or was one. */
+    bool lost; /* Too many at once: any directory may have changed. The rest says nothing then. */
+    char name[IO_NAME_MAX + 1]; /* Made, removed, renamed from or to this, or written to. */
+};
+CD_MUST_USE int io_watch_open(struct io_watch *w, struct io *io);
+/* From now on changes of names in the directory and of files in it are told, not those in directories below
+ * it. *dir is its number in changes; the same again for a directory that is watched already, whatever its
+ * name is by now. A directory that is removed ends being watched. IO_NOENT; IO_NOSPACE: the machine watches
+ * enough. */
+CD_MUST_USE int io_watch_add(struct io_watch *w, const char *path, unsigned *dir);
+void io_watch_wait(struct io_watch *w, struct io_op *op, io_done_fn *done); /* Done when there is a change. */
+bool io_watch_next(struct io_watch *w, struct io_change *out); /* Takes the next one. False: none is left. */
+void io_watch_close(struct io_watch *w); /* No wait may be in flight. */
 
 /* ---- Object store ---- */
 /* fleet.md 3. A backend never retries a conditional write: its own first try would then answer as a foreign

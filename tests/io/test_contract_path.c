@@ -50,6 +50,24 @@ static void test_stat_tells_what_a_name_is(void **state)
     contract_run(flow_stat);
 }
 
+static void flow_cwd(struct contract *c)
+{
+    struct cd_buf path = {0};
+    struct io_path_info info = {0};
+    cd_buf_add_str(&path, CD_STR("at "));
+    CHECK_INT(io_path_cwd(c->io, &path), IO_OK);
+    CHECK(cd_str_starts(cd_buf_str(&path), CD_STR("at /")));
+    CHECK_INT(io_path_stat(c->io, cd_buf_cstr(&path) + 3, &info), IO_OK);
+    CHECK(info.kind == IO_PATH_DIR);
+    cd_buf_deinit(&path);
+}
+
+static void test_the_working_directory_is_an_absolute_path(void **state)
+{
+    (void)state;
+    contract_run(flow_cwd);
+}
+
 static void flow_mkdir(struct contract *c)
 {
     CHECK_INT(io_path_mkdir(c->io, in_dir(c, "d")), IO_OK);
@@ -169,6 +187,7 @@ static void test_names_are_listed_in_byte_order(void **state)
 }
 
 CD_TESTS(contract_path, cmocka_unit_test(test_stat_tells_what_a_name_is),
+         cmocka_unit_test(test_the_working_directory_is_an_absolute_path),
          cmocka_unit_test(test_directories_are_made_one_level_at_a_time),
          cmocka_unit_test(test_rename_replaces_a_file),
          cmocka_unit_test(test_remove_takes_files_and_empty_directories),
