@@ -3,6 +3,7 @@
 #define DEPLOY_BUNDLE_INTERNAL_H
 
 #include "deploy/bundle.h"
+#include "deploy/manifest.h"
 
 #define DEPLOY_ESBUILD_MIN "0.21"
 

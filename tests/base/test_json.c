@@ -342,7 +342,22 @@ static void test_the_text_is_copied(void **state)
     cd_json_free(doc);
 }
 
+static void test_a_value_is_written_back_as_it_was(void **state)
+{
+    static const char text[] =
+        "{\"a\":[1,-2.5,1e400,18446744073709551616,true,null],\"b\":\"\\n\xc3\xa4\",\"b\":{}}";
+    struct cd_json_doc *doc;
+    struct cd_buf out = {0};
+    (void)state;
+    assert_int_equal(cd_json_parse(&doc, cd_str(text), NULL), 0);
+    cd_json_text(&out, cd_json_root(doc));
+    assert_str_is(cd_buf_str(&out), text);
+    cd_buf_deinit(&out);
+    cd_json_free(doc);
+}
+
 CD_TESTS(json, cmocka_unit_test(test_a_record_is_read),
+         cmocka_unit_test(test_a_value_is_written_back_as_it_was),
          cmocka_unit_test(test_lookups_chain_through_what_is_missing),
          cmocka_unit_test(test_members_come_in_document_order),
          cmocka_unit_test(test_walking_a_large_document_is_linear),
