@@ -118,7 +118,7 @@ static bool tool_next(struct building *x)
 {
     if (x->b->tool.len > 0 || x->tool_path.len > 0)
         return false;
-    deploy_path_join(&x->tool_path, x->b->project->root, CD_STR("node_modules/.bin/esbuild"));
+    deploy_file_join(&x->tool_path, x->b->project->root, CD_STR("node_modules/.bin/esbuild"));
     x->tool = cd_buf_cstr(&x->tool_path);
     return true;
 }
@@ -289,7 +289,7 @@ static int temp_make(struct building *x)
 
 static void temp_remove(struct building *x)
 {
-    deploy_path_join(&x->path, x->b->project->root, cd_buf_str(&x->temp));
+    deploy_file_join(&x->path, x->b->project->root, cd_buf_str(&x->temp));
     int rc = deploy_tree_remove(x->b->io, cd_buf_cstr(&x->path));
     CD_MAYBE(rc == IO_OK); /* What is left there disturbs nobody. */
 }

@@ -54,7 +54,7 @@ static void walk_name(void *arg, const char *name)
         return;
     cd_buf_clear(&w->rel);
     cd_buf_addf(&w->rel, "%.*s%s", (int)w->dir.len, w->dir.ptr, name);
-    deploy_path_join(&w->path, cd_buf_str(&w->base), cd_buf_str(&w->rel));
+    deploy_file_join(&w->path, cd_buf_str(&w->base), cd_buf_str(&w->rel));
     bool wasm =
         cd_str_ends(cd_str(name), CD_STR(".wasm")) || cd_str_ends(cd_str(name), CD_STR(".wasm?module"));
     int rc = io_path_stat(w->b->io, cd_buf_cstr(&w->path), &info);
@@ -81,7 +81,7 @@ static int walk_run(struct walk *w)
     for (size_t at = 0; w->rc == 0 && at < w->dirs.len; at += strlen(w->dirs.ptr + at) + 1) {
         cd_buf_clear(&dir);
         cd_buf_add_str(&dir, cd_str(w->dirs.ptr + at));
-        deploy_path_join(&w->path, cd_buf_str(&w->base), cd_buf_str(&dir));
+        deploy_file_join(&w->path, cd_buf_str(&w->base), cd_buf_str(&dir));
         if (dir.len > 0)
             cd_buf_add_byte(&dir, '/');
         w->dir = cd_buf_str(&dir);
@@ -102,14 +102,14 @@ int deploy_bundle_plain(const struct deploy_bundling *b, struct deploy_bundle *o
     size_t slash = SIZE_MAX;
     for (size_t at = cd_str_find(main, '/', 0); at != SIZE_MAX; at = cd_str_find(main, '/', at + 1))
         slash = at;
-    deploy_path_join(&w.base, b->project->root, slash == SIZE_MAX ? CD_STR("") : cd_str_sub(main, 0, slash));
-    deploy_path_join(&w.path, b->project->root, main);
+    deploy_file_join(&w.base, b->project->root, slash == SIZE_MAX ? CD_STR("") : cd_str_sub(main, 0, slash));
+    deploy_file_join(&w.path, b->project->root, main);
     w.rc = file_take(&w, CD_STR("index.js"), DEPLOY_MODULE_JS);
     cd_buf_add_byte(&w.dirs, '\0');
     int rc = walk_run(&w);
     for (unsigned i = 0; rc == 0 && i < out->count; i++) {
         struct cd_str name = i == 0 ? cd_str_sub(main, slash + 1, SIZE_MAX) : out->modules[i].name;
-        deploy_path_join(&w.path, cd_buf_str(&w.base), name);
+        deploy_file_join(&w.path, cd_buf_str(&w.base), name);
         out->inputs = cd_realloc(out->inputs, (out->input_count + 1) * sizeof *out->inputs);
         out->inputs[out->input_count++] = cd_arena_copy(&out->arena, cd_buf_str(&w.path));
     }

@@ -1,36 +1,6 @@
 /* deploy/files.c: whole files and trees. */
 #include "deploy/files.h"
 
-void deploy_path_join(struct cd_buf *out, struct cd_str dir, struct cd_str name)
-{
-    cd_buf_clear(out);
-    cd_buf_add_str(out, dir);
-    if (dir.len == 0 || dir.ptr[dir.len - 1] != '/')
-        cd_buf_add_byte(out, '/');
-    cd_buf_add_str(out, name);
-}
-
-int deploy_file_read(struct io *io, const char *path, uint64_t max, struct cd_buf *out)
-{
-    struct io_file f = {0};
-    uint64_t size = 0;
-    size_t got = 0;
-    int rc = io_file_open(&f, io, path, IO_FILE_READONLY);
-    if (rc != IO_OK)
-        return rc;
-    rc = io_file_size(&f, &size);
-    if (rc == IO_OK && size > max)
-        rc = CD_ETOOBIG;
-    if (rc == IO_OK) {
-        char *to = cd_buf_reserve(out, (size_t)size + 1);
-        rc = size == 0 ? IO_OK : io_file_pread(&f, to, (size_t)size, 0, &got);
-    }
-    if (rc == IO_OK)
-        out->len += got;
-    (void)io_file_close(&f); /* It was only read. */
-    return rc;
-}
-
 int deploy_file_write(struct io *io, const char *path, struct cd_str bytes)
 {
     struct io_file f = {0};
@@ -96,7 +66,7 @@ static void removal_name(void *arg, const char *name)
 {
     struct removal *r = arg;
     struct cd_buf path = {0};
-    deploy_path_join(&path, cd_str(r->dir), cd_str(name));
+    deploy_file_join(&path, cd_str(r->dir), cd_str(name));
     removal_push(r, cd_str_dup(cd_buf_str(&path)));
     cd_buf_deinit(&path);
 }
@@ -138,12 +108,12 @@ int deploy_state_dir(struct io *io, struct cd_str root, const char *dir, struct 
 {
     struct cd_buf path = {0}, ignore = {0};
     struct io_path_info info;
-    deploy_path_join(&path, root, CD_STR(".celld"));
+    deploy_file_join(&path, root, CD_STR(".celld"));
     bool fresh = io_path_stat(io, cd_buf_cstr(&path), &info) == IO_NOENT;
-    deploy_path_join(out, cd_buf_str(&path), cd_str(dir));
+    deploy_file_join(out, cd_buf_str(&path), cd_str(dir));
     int rc = deploy_dirs_make(io, cd_buf_cstr(out));
     if (rc == IO_OK && fresh) {
-        deploy_path_join(&ignore, cd_buf_str(&path), CD_STR(".gitignore"));
+        deploy_file_join(&ignore, cd_buf_str(&path), CD_STR(".gitignore"));
         rc = deploy_file_write(io, cd_buf_cstr(&ignore), CD_STR("*\n"));
     }
     cd_buf_deinit(&path);

@@ -3,12 +3,8 @@
 #ifndef DEPLOY_FILES_H
 #define DEPLOY_FILES_H
 
-#include "base/buf.h"
-#include "io/io.h"
+#include "deploy/file.h"
 
-void deploy_path_join(struct cd_buf *out, struct cd_str dir, struct cd_str name); /* Replaces out. */
-/* Appends the file's bytes. CD_ETOOBIG past max. */
-CD_MUST_USE int deploy_file_read(struct io *io, const char *path, uint64_t max, struct cd_buf *out);
 /* A new file, or new bytes of one. Not synced: what can be made again. */
 CD_MUST_USE int deploy_file_write(struct io *io, const char *path, struct cd_str bytes);
 /* The same in one step for those who read it: by a file of the same name with ".new" behind. */
