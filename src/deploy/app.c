@@ -1,4 +1,6 @@
 /* deploy/app.c: the names of things in a deployment. */
+#include "deploy/app.h"
+
 #include "deploy/app_internal.h"
 #include "deploy/compat.h"
 

@@ -1,5 +1,7 @@
 /* deploy/manifest.c: writing. What is written has to be the same for the same input, byte for byte: the
  * version is a digest of it, and a pointer is compared with what stands in the bucket. */
+#include "deploy/manifest.h"
+
 #include <openssl/evp.h>
 #include <stdlib.h>
 
