@@ -139,7 +139,8 @@ export function expose(classes) {
     }
 }
 
-export function shape(cls, name = cls.name) {
+export function shape(cls, name = cls.name.replace(/^_|\d+$/g, '')) { // The bundler renames some: _Name, Name2.
+    Object.defineProperty(cls, 'name', { value: name, configurable: true });
     for (const target of [cls.prototype, cls]) {
         for (const [key, d] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
             if (key === 'constructor' || key === 'prototype' || key === 'name' || key === 'length' || !d.configurable) continue;

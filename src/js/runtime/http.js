@@ -2,7 +2,7 @@
 import { currentContext, shape } from './core.js';
 import { Body, bodyOf, bodyState, setBody, BodyState } from './body.js';
 import { Headers, flatHeaders, freezeHeaders, lazyHeaders } from './headers.js';
-import { AbortSignal } from './abort.js';
+import { abortSignal, isSignal, newSignal } from './abort.js';
 import { parseUrl } from './url.js';
 
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -25,6 +25,7 @@ export class Request extends Body {
     #cf = undefined;
     #fetcher = null;
     #context = undefined;
+    #inbound = false;
     #integrity = '';
     #cache = undefined;
 
@@ -36,6 +37,7 @@ export class Request extends Body {
             this.#headers = init.headers;
             this.#cf = init.cf;
             this.#context = init.context;
+            this.#inbound = true;
             if (init.source !== undefined) setBody(this, new BodyState('source', init.source));
             return;
         }
@@ -57,7 +59,7 @@ export class Request extends Body {
             this.#cache = init.cache;
         } else if (from !== null) this.#cache = from.#cache;
         if (init.signal !== undefined) {
-            if (init.signal !== null && !(init.signal instanceof AbortSignal)) throw new TypeError("Failed to construct 'Request': member signal is not of type AbortSignal.");
+            if (init.signal !== null && !isSignal(init.signal)) throw new TypeError("Failed to construct 'Request': member signal is not of type AbortSignal.");
             this.#signal = init.signal;
         } else if (from !== null) this.#signal = from.#signal;
         this.#cf = init.cf !== undefined ? init.cf : from !== null ? from.#cf : undefined;
@@ -82,7 +84,18 @@ export class Request extends Body {
         return this.#redirect;
     }
     get signal() {
-        return (this.#signal ??= AbortSignal.never?.() ?? new AbortController().signal);
+        if (this.#signal === null) {
+            const signal = (this.#signal = newSignal());
+            if (this.#inbound) {
+                const context = this.#context;
+                const before = context.gone;
+                context.gone = () => {
+                    before?.();
+                    abortSignal(signal, new Error('The client has disconnected'));
+                };
+            }
+        }
+        return this.#signal;
     }
     get cf() {
         return this.#cf;
@@ -108,12 +121,13 @@ export class Request extends Body {
     }
 
     static internals = {
+        is: (v) => typeof v === 'object' && v !== null && #method in v,
         signal: (r) => r.#signal,
         setSignal: (r, signal) => (r.#signal = signal),
         context: (r) => r.#context,
     };
 }
-export const { signal: requestSignal, setSignal: setRequestSignal, context: requestContext } = Request.internals;
+export const { is: isRequest, signal: requestSignal, setSignal: setRequestSignal, context: requestContext } = Request.internals;
 delete Request.internals;
 shape(Request);
 

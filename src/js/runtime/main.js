@@ -1,29 +1,40 @@
 // main.js: the prelude. What it exports is what C calls (../worker.c); what it gives to user code is on globalThis.
-import './events.js';
+import { DOMException, reportRejection } from './events.js';
+import './abort.js';
 import './console.js';
 import './timers.js';
+import './url.js';
+import './messaging.js';
+import './performance.js';
+import './caches.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';
 import { Headers } from './headers.js';
 import { Request, Response } from './http.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup } from './worker.js';
+import { fillGaps } from './globals.js';
 
-const { report } = host;
+const { promise_state } = host;
 
 expose({ Body, Headers, Request, Response });
+fillGaps();
 for (const name of ['self', 'global']) {
     Object.defineProperty(globalThis, name, { value: globalThis, writable: true, configurable: true, enumerable: true });
 }
 
 // [unhandled?, promise, reason, ...] since the last look. runtime.md 2.11.
 function rejections(list) {
+    const open = new Map(); // promise -> reason: rejected in this turn, and nobody came
     for (let i = 0; i < list.length; i += 3) {
-        if (!list[i]) continue;
-        let handled = false;
-        for (let j = i + 3; j < list.length; j += 3) handled ||= !list[j] && list[j + 1] === list[i + 1];
-        if (!handled) report('promise', list[i + 2]);
+        if (list[i]) open.set(list[i + 1], list[i + 2]);
+        else if (!open.delete(list[i + 1]) && told.delete(list[i + 1])) reportRejection(true, list[i + 1], promise_state(list[i + 1])[1]);
+    }
+    for (const [promise, reason] of open) {
+        told.add(promise);
+        reportRejection(false, promise, reason);
     }
 }
+const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, DOMException };

@@ -1,5 +1,6 @@
 // timers.js: setTimeout and its family, queueMicrotask, scheduler. runtime.md 5.7.
 import { expose, needContext, startTimer, stopTimer } from './core.js';
+import { reportUncaught } from './events.js';
 
 const MAX_TIMERS = 10000;
 
@@ -18,7 +19,11 @@ function add(fn, ms, args, repeat) {
     const fire = () => {
         if (repeat) arm();
         else running.delete(id);
-        fn.apply(globalThis, args);
+        try {
+            fn.apply(globalThis, args);
+        } catch (error) {
+            reportUncaught(error, 'timer');
+        }
     };
     const arm = () => (entry.timer = startTimer(context, repeat ? Math.max(delay, 1) : delay, fire));
     arm();
@@ -48,7 +53,7 @@ export function queueMicrotask(fn) {
         try {
             fn();
         } catch (error) {
-            reportError(error);
+            reportUncaught(error, 'microtask');
         }
     });
 }
@@ -71,8 +76,9 @@ export class Scheduler {
     }
 }
 
-for (const fn of [setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, queueMicrotask]) {
-    Object.defineProperty(globalThis, fn.name, { value: fn, writable: true, configurable: true, enumerable: true });
+for (const [name, value] of Object.entries({ setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, queueMicrotask })) {
+    Object.defineProperty(value, 'name', { value: name, configurable: true }); // The bundler renames some.
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
 }
 expose({ Scheduler });
 Object.defineProperty(globalThis, 'scheduler', { value: new Scheduler(), writable: true, configurable: true, enumerable: true });

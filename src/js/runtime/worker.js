@@ -5,6 +5,7 @@ import { bodyState } from './body.js';
 import { bytesOf } from './streams.js';
 import { builtinModule, setExports } from './builtin.js';
 import { makeBindings, env } from './bindings.js';
+import { setCompatibility } from './globals.js';
 
 const { request_head, answer, answer_start, answer_write, report, run_failed } = host;
 
@@ -14,6 +15,7 @@ let handlers; // the entry's default export
 // config: { script, bindings: [{ type, name, ... }], flags: [...] }
 export function setup(text) {
     config = JSON.parse(text);
+    setCompatibility(config.flags);
     makeBindings(config);
 }
 

@@ -1,0 +1,99 @@
+// messaging.js: MessageChannel, MessagePort, BroadcastChannel. runtime.md 5.6.
+//
+// The two ports of a channel live in the same isolate. A message is cloned when it is posted and delivered in a task of its own, for
+// the event that posted it; code of the global scope, which has no tasks, delivers with the microtasks.
+import { absent, currentContext, expose, startTimer } from './core.js';
+import { blobBytes, blobOf, Blob } from './blob.js';
+import { Event, EventTarget, dispatch, handlerAttributes, hears, messageEvent, reportUncaught, trust } from './events.js';
+
+const { clone } = host;
+const MAKE = Object.freeze({});
+const resolved = Promise.resolve();
+
+function task(fn) {
+    const context = currentContext();
+    if (context !== undefined && !context.ended) startTimer(context, 0, fn);
+    else resolved.then(fn);
+}
+
+function deliver(target, event) {
+    try {
+        dispatch(target, event);
+    } catch (error) {
+        reportUncaught(error, 'message');
+    }
+}
+
+const copy = (value) => (value instanceof Blob ? blobOf(blobBytes(value), value.type) : clone(value, undefined));
+
+export class MessagePort extends EventTarget {
+    #other = null; // null: closed
+    #waiting = null; // messages until it is started; null: it is
+
+    constructor(make) {
+        if (make !== MAKE) throw new TypeError('Illegal constructor');
+        super();
+        this.#waiting = [];
+    }
+    static pair() {
+        const one = new MessagePort(MAKE), two = new MessagePort(MAKE);
+        one.#other = two;
+        two.#other = one;
+        return [one, two];
+    }
+    postMessage(message, options = undefined) {
+        const other = this.#other;
+        if (arguments.length === 0) throw new TypeError("Failed to execute 'postMessage' on 'MessagePort': 1 argument required, but only 0 present.");
+        const list = Array.isArray(options) ? options : options?.transfer;
+        if (list !== undefined && list !== null && [...list].length > 0) throw new Error('Transfer list is not supported');
+        const value = copy(message);
+        if (other === null) return;
+        if (other.#waiting !== null) other.#waiting.push(value);
+        else task(() => other.#receive(value));
+    }
+    #receive(value) {
+        if (this.#other !== null && hears(this, 'message')) deliver(this, messageEvent(value));
+    }
+    start() {
+        const waiting = this.#waiting;
+        this.#waiting = null;
+        for (const value of waiting ?? []) task(() => this.#receive(value));
+    }
+    close() {
+        const other = this.#other;
+        if (other === null) return;
+        this.#other = other.#other = null;
+        for (const port of [this, other]) task(() => deliver(port, trust(new Event('close'))));
+    }
+}
+const { pair } = MessagePort;
+delete MessagePort.pair;
+handlerAttributes(MessagePort, 'message', 'messageerror', 'close');
+const { get, set } = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
+Object.defineProperty(MessagePort.prototype, 'onmessage', {
+    get,
+    set(value) {
+        set.call(this, value);
+        start.call(this);
+    },
+});
+const { start } = MessagePort.prototype;
+
+export class MessageChannel {
+    #ports = pair();
+    get port1() {
+        return this.#ports[0];
+    }
+    get port2() {
+        return this.#ports[1];
+    }
+}
+
+// Its name exists so that bundles load.
+export class BroadcastChannel extends EventTarget {
+    constructor() {
+        throw absent('BroadcastChannel');
+    }
+}
+
+expose({ MessagePort, MessageChannel, BroadcastChannel });
