@@ -1,6 +1,7 @@
 /* cli/command.c: the command table, and how an invocation finds its command and ends. */
 #include "cli/command.h"
 
+#include "cli/serve.h"
 #include "cli/text.h"
 
 #define MANY UINT32_MAX
@@ -13,7 +14,8 @@
      CLI_F(CLI_CONTENT_ENCODING) | CLI_F(CLI_CACHE_CONTROL) | CLI_F(CLI_CACHE_EXPIRY))
 
 static const struct cli_command commands[] = {
-    {"", "[options]", "run a node", CLI_SERVE_FLAGS, .node = true, .check = cli_check_serve},
+    {"", "[options]", "run a node", CLI_SERVE_FLAGS, .node = true, .check = cli_check_serve,
+     .run = cli_serve},
     {"dev", "[PROJECT] [options]", "local development server",
      CLI_F(CLI_HOST) | CLI_F(CLI_PORT) | CLI_F(CLI_LOGS) | CLI_F(CLI_NO_WATCH) | CLI_F(CLI_WATCH_IGNORE) |
          CLI_F(CLI_CLEAN),
@@ -262,10 +264,6 @@ static int run_command(struct cli *c, const struct cli_command *command, const c
     if (command->run != NULL)
         return command->run(c);
     const char *space = command->name[0] == 0 ? "" : " ";
-    if (command->name[0] == 0)
-        return cli_fail(
-            c, "running a node (`celld` without a command) is not available in this version (%s) yet",
-            CELLD_VERSION);
     return cli_fail(c, "`celld%s%s` is not available in this version (%s) yet", space, command->name,
                     CELLD_VERSION);
 }

@@ -2,6 +2,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "cli/node.h"
 #include "cli/out.h"
 #include "cli/settings.h"
 
@@ -95,6 +96,8 @@ struct cli {
     const char *const *args; /* Without the program's name, ending with NULL. */
     const char *const *env; /* NAME=value, ending with NULL. */
     bool debug; /* Built with sanitizers: the version says so. */
+    cli_node_fn *run_node; /* For commands that run loops. */
+    unsigned threads; /* CPUs there are: shards of a node unless a setting says otherwise. */
     struct cli_settings settings;
     struct cli_args parsed;
     struct cli_out out;

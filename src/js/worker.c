@@ -2,6 +2,7 @@
 #include "js/worker.h"
 
 #include "js/ops.h"
+#include "js/site.h"
 #include "js/worker_internal.h"
 
 extern const char runtime_snapshot_begin[], runtime_snapshot_end[];
@@ -124,6 +125,9 @@ void js_enter(struct js_worker *w, struct js_entry *e)
     CD_ASSERT(io_fiber_current() == NULL); /* V8 measures the stack of its thread. */
     e->w = w;
     w->wall_ms = io_wall_ms(w->io);
+    e->outer = w->watch != NULL && w->watch->until_ns == 0;
+    if (e->outer)
+        js_watch_begin(w->watch, w->js, io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
     js_turn_begin(w->js, &e->turn);
     js_try_begin(w->js, &e->t);
 }
@@ -169,6 +173,8 @@ void js_leave(struct js_entry *e)
         js_report(e, "runtime");
     js_try_end(&e->t);
     js_turn_end(&e->turn);
+    if (e->outer)
+        js_watch_end(w->watch);
     if (terminated && !w->condemned)
         js_resume(js);
     if (terminated)
@@ -257,6 +263,8 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
     struct js_worker *w = cd_new(struct js_worker);
     w->io = opts->io;
     w->bundle = opts->bundle;
+    w->site = opts->site;
+    w->watch = opts->watch;
     w->hooks = opts->hooks;
     w->arg = opts->arg;
     w->task_ns = UINT64_MAX;
@@ -319,14 +327,14 @@ unsigned js_worker_events(const struct js_worker *w)
     return (unsigned)w->events.count;
 }
 
+const struct js_bundle *js_worker_bundle(const struct js_worker *w)
+{
+    return w->bundle;
+}
+
 struct js_isolate *js_worker_isolate(struct js_worker *w)
 {
     return w->js;
-}
-
-void js_worker_interrupt(struct js_worker *w)
-{
-    js_terminate(w->js);
 }
 
 /* ---- Events ---- */

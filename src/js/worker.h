@@ -11,6 +11,8 @@
 #include "js/engine.h"
 
 struct http_exchange;
+struct js_site;
+struct js_watch;
 struct js_worker;
 
 /* Answers V8's questions from the loop that runs; once per process, before the first worker and in a callback
@@ -25,12 +27,13 @@ struct js_bundle_module {
     struct cd_str name; /* "index.js", "lib/add.wasm" */
     enum js_module_kind kind;
     struct cd_str bytes;
+    struct cd_str source_map; /* Of bytes, version 3; empty: none. */
 };
 
 /* What a worker runs. Borrowed, with all it points to, until the worker is closed. */
 struct js_bundle {
     struct cd_str script; /* The Worker's name. */
-    const struct js_bundle_module *module;
+    const struct js_bundle_module *module; /* By name, in any order. */
     unsigned count, main; /* main: index of the entry. */
     /* JSON for the prelude (runtime/worker.js, setup): {"script","bindings":[...],"flags":[...],...}. */
     struct cd_str config;
@@ -47,6 +50,8 @@ struct js_worker_opts {
     struct io *io;
     const struct js_bundle *bundle;
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
+    struct js_site *site; /* Where bindings to other scripts are found; NULL: there are none. */
+    struct js_watch *watch; /* js/site.h; NULL: nobody looks for turns that do not end. */
     const struct js_worker_hooks *hooks; /* Borrowed; may be NULL. */
     void *arg;
 };
@@ -61,9 +66,7 @@ void js_worker_close(struct js_worker *w, struct io_op *op, io_done_fn *done);
 bool js_worker_condemned(const struct js_worker *w);
 unsigned js_worker_events(const struct js_worker *w); /* How many run. */
 struct js_isolate *js_worker_isolate(struct js_worker *w);
-
-/* The script ran for too long: ends the turn that is under way. From any thread. runtime.md 2.2. */
-void js_worker_interrupt(struct js_worker *w);
+const struct js_bundle *js_worker_bundle(const struct js_worker *w);
 
 /* Delivers a request: the worker owns the exchange and answers it, whatever happens. origin is what the
  * request's URL starts with, "http://host:port"; it is copied. */

@@ -30,6 +30,8 @@ struct js_worker {
     struct io *io;
     struct js_isolate *js;
     const struct js_bundle *bundle;
+    struct js_site *site;
+    struct js_watch *watch;
     const struct js_worker_hooks *hooks;
     void *arg;
     struct js_ref fn[JS_EXPORT_COUNT];
@@ -56,6 +58,7 @@ struct js_entry {
     struct js_worker *w;
     struct js_turn turn;
     struct js_try t;
+    bool outer; /* The watch looks at it. */
 };
 /* Every entry into JavaScript. leave runs microtasks and rejections and looks at the heap; after it the
  * worker may be condemned. */

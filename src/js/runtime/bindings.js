@@ -5,7 +5,7 @@ export const env = () => bindings;
 
 const makers = {
     plain_text: (b) => b.text,
-    json: (b) => b.json,
+    json: (b) => JSON.parse(b.text),
 };
 
 export function makeBindings(config) {

@@ -1,0 +1,30 @@
+/* cli/node.h: how a command that runs loops gets them. main puts the real system under it; tests another one.
+ */
+#ifndef CLI_NODE_H
+#define CLI_NODE_H
+
+#include "base/event.h"
+#include "io/io.h"
+
+#define CLI_SHARDS_MAX 256
+
+struct cli;
+
+/* All borrowed for the call. */
+struct cli_node {
+    unsigned shards; /* Loops besides the control loop, at most CLI_SHARDS_MAX. */
+    struct cd_str bucket; /* A bucket URL (operations.md 3.1); empty: none. */
+    struct cd_str dev_store; /* Folder of the embedded store, in place of a bucket; empty: none. */
+    struct cd_str log_filter;
+    enum cd_event_format log_format;
+    void (*entry)(struct io *io, void *arg); /* The first callback of every loop, on its thread. */
+    void (*signaled)(struct io *io, int signal,
+                     void *arg); /* SIGINT, SIGTERM, SIGHUP, on the control loop. */
+    void *arg;
+};
+
+/* Runs the loops until each was stopped and nothing is pending: 0. Else it did not start, and c->error says
+ * why. Blocks. */
+typedef int cli_node_fn(struct cli *c, const struct cli_node *n);
+
+#endif

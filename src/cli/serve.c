@@ -1,0 +1,433 @@
+/* cli/serve.c: a node that serves. The control loop loads deployments, answers operators and watches over the
+ * shards; each shard accepts connections and runs JavaScript. architecture.md 5. */
+#include "cli/serve.h"
+
+#include "cli/serve_internal.h"
+
+#include "base/json.h"
+#include "base/ip.h"
+
+#define WATCH_LOOK_NS IO_SEC(1)
+#define DRAIN_GRACE_NS IO_SEC(2)
+#define SITE_GRACE_NS IO_SEC(30)
+
+/* ---- Messages between the control loop and the shards ---- */
+
+struct task {
+    struct io_msg msg;
+    void (*fn)(struct serve *s, struct shard *shard, void *arg);
+    struct serve *s;
+    struct shard *shard;
+    void *arg;
+};
+
+static void task_handle(struct io *at, struct io_msg *m)
+{
+    struct task *t = CD_CONTAINER(m, struct task, msg);
+    (void)at;
+    t->fn(t->s, t->shard, t->arg);
+    cd_free(t);
+}
+
+static void task_post(struct io *from, unsigned loop, struct serve *s, struct shard *shard,
+                      void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg)
+{
+    struct task *t = cd_new(struct task);
+    t->msg.handle = task_handle;
+    t->fn = fn;
+    t->s = s;
+    t->shard = shard;
+    t->arg = arg;
+    io_post(from, loop, &t->msg);
+}
+
+/* A shard has done what it was asked; why is owned, NULL: it succeeded. */
+static void on_answered(struct serve *s, struct shard *shard, void *arg)
+{
+    struct cd_buf *why = arg;
+    (void)shard;
+    if (why != NULL) {
+        if (s->failed.len == 0)
+            cd_buf_add_str(&s->failed, cd_buf_str(why));
+        cd_buf_deinit(why);
+        cd_free(why);
+    }
+    CD_ASSERT(s->asked > 0);
+    if (--s->asked == 0)
+        io_signal_wake(&s->answered, IO_OK);
+}
+
+static void answer_control(struct shard *shard, struct cd_buf *why)
+{
+    struct cd_buf *copy = NULL;
+    if (why != NULL) {
+        copy = cd_new(struct cd_buf);
+        *copy = cd_buf_move(why);
+    }
+    task_post(shard->io, 0, shard->s, shard, on_answered, copy);
+}
+
+/* In a fiber of the control loop: asks count shards from the first and waits for all. s->failed says what
+ * went wrong. */
+static int ask(struct serve *s, unsigned count, void (*fn)(struct serve *s, struct shard *shard, void *arg),
+               void *arg)
+{
+    struct io_op op = {0};
+    CD_ASSERT(s->asked == 0);
+    s->asked = count;
+    cd_buf_clear(&s->failed);
+    for (unsigned i = 0; i < count; i++)
+        task_post(s->control, i + 1, s, &s->shard[i], fn, arg);
+    io_signal_wait(&s->answered, s->control, &op, NULL);
+    int rc = io_await(&op, IO_FOREVER); /* A shard answers, or its turn is ended by the watch. */
+    return rc != IO_OK ? rc : s->failed.len > 0 ? CD_EINVAL : 0;
+}
+
+/* ---- What Workers say ---- */
+
+static void on_console(void *arg, struct js_worker *w, enum cd_level level, struct cd_str text)
+{
+    struct shard *shard = arg;
+    cd_event_to(shard->io, level, "worker", "console", CD_S("script", js_worker_bundle(w)->script),
+                CD_S("text", text));
+}
+
+static void on_uncaught(void *arg, struct js_worker *w, const char *where, const struct js_problem *p)
+{
+    struct shard *shard = arg;
+    cd_event_to(shard->io, CD_ERROR, "worker", "uncaught", CD_S("script", js_worker_bundle(w)->script),
+                CD_Z("in", where), CD_S("error", cd_buf_str(&p->name)),
+                CD_S("message", cd_buf_str(&p->message)), CD_S("stack", cd_buf_str(&p->stack)));
+}
+
+static const struct js_worker_hooks hooks = {.console = on_console, .uncaught = on_uncaught};
+
+/* ---- Shards ---- */
+
+static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
+{
+    const struct js_site_opts opts = {.io = shard->io,
+                                      .bundles = g->bundle,
+                                      .count = g->count,
+                                      .heap_limit = cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB)
+                                                    << 20,
+                                      .watch = &shard->watch,
+                                      .hooks = &hooks,
+                                      .arg = shard};
+    return js_site_open(&opts);
+}
+
+/* On control: a shard has let go of a generation. */
+static void on_released(struct serve *s, struct shard *shard, void *arg)
+{
+    struct cli_generation *g = arg;
+    (void)shard;
+    CD_ASSERT(g->users > 0);
+    if (--g->users == 0 && g != s->current)
+        cli_generation_free(g);
+}
+
+struct closing {
+    struct io_op op;
+    struct shard *shard;
+    struct cli_generation *g;
+};
+
+static void on_site_closed(struct io_op *op, int status)
+{
+    struct closing *c = CD_CONTAINER(op, struct closing, op);
+    (void)status;
+    task_post(c->shard->io, 0, c->shard->s, c->shard, on_released, c->g);
+    cd_free(c);
+}
+
+static void site_close(struct shard *shard, struct js_site *site, struct cli_generation *g, uint64_t grace_ns)
+{
+    struct closing *c = cd_new(struct closing);
+    c->shard = shard;
+    c->g = g;
+    js_site_close(site, grace_ns, &c->op, on_site_closed);
+}
+
+/* Loads a generation and, if that works, serves it in place of the one before. */
+static void shard_adopt(struct serve *s, struct shard *shard, void *arg)
+{
+    struct cli_generation *g = arg;
+    struct cd_buf why = {0};
+    struct js_site *site = site_open(shard, g);
+    (void)s;
+    if (js_site_load(site, &why) != 0) {
+        site_close(shard, site, g, 0);
+        answer_control(shard, &why);
+        return;
+    }
+    if (shard->site != NULL)
+        site_close(shard, shard->site, shard->generation, SITE_GRACE_NS);
+    shard->site = site;
+    shard->generation = g;
+    answer_control(shard, NULL);
+}
+
+static void shard_listen(struct serve *s, struct shard *shard, void *arg)
+{
+    struct cd_buf why = {0};
+    (void)arg;
+    int rc = serve_listen(shard, &why);
+    if (rc != 0)
+        cd_buf_addf(&why, "cannot listen on %s:%u: %s", s->at.host, s->at.port, cd_err_text(rc));
+    answer_control(shard, rc != 0 ? &why : NULL);
+}
+
+static void on_server_stopped(struct io_op *op, int status)
+{
+    struct shard *shard = CD_CONTAINER(op, struct shard, stopped);
+    (void)status;
+    http_server_free(shard->server);
+    shard->server = NULL;
+    if (shard->site != NULL)
+        site_close(shard, shard->site, shard->generation, 0);
+    shard->site = NULL;
+    answer_control(shard, NULL);
+}
+
+static void shard_stop(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)s, (void)arg;
+    if (shard->server != NULL) {
+        http_server_stop(shard->server, DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
+        return;
+    }
+    if (shard->site != NULL)
+        site_close(shard, shard->site, shard->generation, 0);
+    shard->site = NULL;
+    answer_control(shard, NULL);
+}
+
+/* ---- Generations ---- */
+
+/* In a fiber: loads what the pointer names and has all shards serve it. */
+int serve_adopt(struct serve *s, struct cd_buf *why)
+{
+    struct cli_generation *g;
+    int rc = cli_generation_load(&g, s->control, io_bucket(s->control), why);
+    if (rc != 0)
+        return rc;
+    struct cli_generation *before = s->current;
+    g->number = before == NULL ? 1 : before->number + 1;
+    g->users = s->shards;
+    /* The first one shows whether it works; then nothing can go wrong on the others but memory. */
+    s->current = g;
+    rc = ask(s, 1, shard_adopt, g);
+    for (unsigned i = 1; rc == 0 && i < s->shards; i++) {
+        s->asked = 1;
+        cd_buf_clear(&s->failed);
+        struct io_op op = {0};
+        task_post(s->control, i + 1, s, &s->shard[i], shard_adopt, g);
+        io_signal_wait(&s->answered, s->control, &op, NULL);
+        rc = io_await(&op, IO_FOREVER);
+        if (rc == 0 && s->failed.len > 0)
+            rc = CD_EINVAL;
+    }
+    if (rc != 0) {
+        cd_buf_add_str(why, cd_buf_str(&s->failed));
+        s->current = before;
+        g->users -= s->shards - 1; /* Those that were not asked. */
+        return rc;
+    }
+    if (before != NULL && before->users == 0)
+        cli_generation_free(before);
+    cd_event(s->control, CD_INFO, "deployment_adopted", CD_S("script", g->app[0]->script),
+             CD_Z("version", g->app[0]->version), CD_U("generation", g->number));
+    return 0;
+}
+
+/* ---- Start and end ---- */
+
+static void announce(struct serve *s)
+{
+    struct cd_buf text = {0};
+    struct io_addr internal;
+    http_server_addr(s->internal, &internal);
+    const char *open = strchr(s->at.host, ':') != NULL ? "[" : "", *close = *open != 0 ? "]" : "";
+    cd_buf_addf(&text, "celld listening on %s%s%s:%u (ownership=%s)\n", open, s->at.host, close, s->at.port,
+                s->ownership);
+    open = strchr(internal.host, ':') != NULL ? "[" : "", close = *open != 0 ? "]" : "";
+    cd_buf_addf(&text, "celld internal listening on %s%s%s:%u (advertise=%s%s%s:%u)\n", open, internal.host,
+                close, internal.port, open, internal.host, close, internal.port);
+    int rc = io_console_write(s->control, IO_STDOUT, cd_buf_str(&text));
+    CD_MAYBE(rc != 0); /* Nobody reads it. */
+    cd_buf_deinit(&text);
+}
+
+static void on_watch(struct io_op *op, int status)
+{
+    struct serve *s = CD_CONTAINER(op, struct serve, watch_timer.op);
+    if (status != IO_OK)
+        return;
+    for (unsigned i = 0; i < s->shards; i++) {
+        if (js_watch_look(&s->shard[i].watch, io_now_ns(s->control)))
+            cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i));
+    }
+    io_timer_start(&s->watch_timer, s->control, WATCH_LOOK_NS, on_watch);
+}
+
+static void on_stop_loop(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)s, (void)arg;
+    io_stop(shard->io);
+}
+
+/* The last flow of the node. */
+static void stop_flow(void *arg)
+{
+    struct serve *s = arg;
+    (void)ask(s, s->shards, shard_stop, NULL);
+    while (s->current != NULL && s->current->users > 0)
+        (void)io_sleep(s->control, IO_MS(5));
+    io_cancel(&s->watch_timer.op);
+    if (s->internal != NULL) {
+        struct io_op op = {0};
+        http_server_stop(s->internal, IO_MS(500), &op, NULL);
+        (void)io_await(&op, IO_FOREVER);
+        http_server_free(s->internal);
+    }
+    for (unsigned i = 0; i < s->shards; i++)
+        task_post(s->control, i + 1, s, &s->shard[i], on_stop_loop, NULL);
+    io_stop(s->control);
+}
+
+void serve_stop(struct serve *s)
+{
+    if (s->stopping)
+        return;
+    s->stopping = true;
+    __atomic_store_n(&s->draining, true, __ATOMIC_SEQ_CST);
+    if (s->started)
+        io_spawn(s->control, "stop", stop_flow, s);
+}
+
+static void start_flow(void *arg)
+{
+    struct serve *s = arg;
+    struct cd_buf why = {0};
+    int rc = serve_adopt(s, &why);
+    if (rc == IO_NOENT) { /* Nothing was deployed: 404 until something is. config.md 8.8 */
+        cd_event(s->control, CD_INFO, "no_deployment", CD_Z("hint", "run `celld deploy`"));
+        rc = 0;
+    }
+    /* One after the other: the first listener fixes the port. */
+    for (unsigned i = 0; rc == 0 && i < s->shards; i++) {
+        struct io_op op = {0};
+        s->asked = 1;
+        cd_buf_clear(&s->failed);
+        task_post(s->control, i + 1, s, &s->shard[i], shard_listen, NULL);
+        io_signal_wait(&s->answered, s->control, &op, NULL);
+        rc = io_await(&op, IO_FOREVER);
+        if (rc == 0 && s->failed.len > 0) {
+            cd_buf_add_str(&why, cd_buf_str(&s->failed));
+            rc = CD_EINVAL;
+        }
+    }
+    if (rc == 0)
+        rc = serve_operator_open(s, &why);
+    s->started = true;
+    if (rc == 0) {
+        announce(s);
+    } else {
+        cd_buf_add_str(&s->failure, cd_buf_str(&why));
+        s->stopping = false;
+        serve_stop(s);
+    }
+    if (s->stopping && rc == 0) {
+        s->stopping = false;
+        serve_stop(s);
+    }
+    cd_buf_deinit(&why);
+}
+
+static void entry(struct io *io, void *arg)
+{
+    struct serve *s = arg;
+    unsigned loop = io_loop_index(io);
+    if (loop > 0) {
+        s->shard[loop - 1].io = io;
+        return;
+    }
+    s->control = io;
+    js_worker_platform(false);
+    io_timer_start(&s->watch_timer, io, WATCH_LOOK_NS, on_watch);
+    io_spawn(io, "start", start_flow, s);
+}
+
+static void signaled(struct io *io, int signal, void *arg)
+{
+    (void)io, (void)signal;
+    serve_stop(arg);
+}
+
+static int address(struct cli *c, enum cli_flag flag, enum cli_set set, const char *otherwise,
+                   struct io_addr *out)
+{
+    struct cd_str text = cd_str_trim(cli_either(c, flag, set));
+    struct cd_ip ip;
+    struct cd_buf host = {0};
+    int rc = cd_ip_port_parse(text.len > 0 ? text : cd_str(otherwise), &ip, &out->port);
+    if (rc == 0) {
+        cd_ip_text(&host, &ip);
+        memcpy(out->host, cd_buf_cstr(&host), host.len + 1);
+    }
+    cd_buf_deinit(&host);
+    return rc;
+}
+
+int cli_serve(struct cli *c)
+{
+    struct serve *s = cd_new(struct serve);
+    s->c = c;
+    io_signal_init(&s->answered);
+    int rc = address(c, CLI_LISTEN, CLI_SET_ADDR, "127.0.0.1:8080", &s->at);
+    if (rc == 0)
+        rc = address(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, "127.0.0.1:0", &s->internal_at);
+    CD_ASSERT(rc == 0); /* cli_check_serve has looked. */
+    struct cli_node node = {
+        .shards = c->threads,
+        .bucket = cd_str_trim(cli_either(c, CLI_BUCKET, CLI_SET_BUCKET)),
+        .log_filter = c->settings.value[CLI_SET_LOG].text,
+        .log_format = cd_str_eq(c->settings.value[CLI_SET_LOG_FORMAT].text, CD_STR("json")) ? CD_EVENT_JSON
+                                                                                            : CD_EVENT_TEXT,
+        .entry = entry,
+        .signaled = signaled,
+        .arg = s,
+    };
+    if (cli_is_set(&c->settings, CLI_SET_THREADS))
+        node.shards = (unsigned)cli_num(&c->settings, CLI_SET_THREADS);
+    if (node.shards > CLI_SHARDS_MAX)
+        node.shards = CLI_SHARDS_MAX;
+    s->ownership = "memory";
+    if (cli_is_set(&c->settings, CLI_SET_INTERNAL_DEV_STORE)) {
+        node.bucket = (struct cd_str){0};
+        node.dev_store = c->settings.value[CLI_SET_INTERNAL_DEV_STORE].text;
+        s->ownership = "dev";
+    } else if (cd_str_starts(node.bucket, CD_STR("file:"))) {
+        s->ownership = "file";
+    } else if (cd_str_starts(node.bucket, CD_STR("s3:"))) {
+        s->ownership = "s3";
+    }
+    if (node.bucket.len == 0 && node.dev_store.len == 0) {
+        cd_free(s);
+        return cli_fail(c, "`celld` requires --bucket s3://NAME or file:///DIRECTORY (or CELLD_BUCKET)");
+    }
+    s->shards = node.shards;
+    s->shard = cd_alloc(sizeof(*s->shard) * s->shards);
+    for (unsigned i = 0; i < s->shards; i++)
+        s->shard[i].s = s;
+    rc = c->run_node(c, &node);
+    if (rc == 0 && s->failure.len > 0)
+        rc = cli_fail(c, "%s", cd_buf_cstr(&s->failure));
+    cli_generation_free(s->current);
+    cd_buf_deinit(&s->failure);
+    cd_buf_deinit(&s->failed);
+    cd_free(s->shard);
+    cd_free(s);
+    return rc;
+}

@@ -1,0 +1,177 @@
+/* cli/serve_http.c: the two listeners of a node: the public one on each shard, the internal one for operators
+ * on the control loop. operations.md 5. */
+#include "base/json.h"
+#include "cli/serve_internal.h"
+
+#define JSON "application/json"
+
+static bool is_draining(struct serve *s)
+{
+    return __atomic_load_n(&s->draining, __ATOMIC_SEQ_CST);
+}
+
+static void answer_json(struct http_exchange *x, int status, struct cd_str body)
+{
+    static const struct http_field fields[] = {{{"content-type", 12}, {JSON, sizeof JSON - 1}},
+                                               {{"cache-control", 13}, {"no-store", 8}},
+                                               {{"retry-after", 11}, {"1", 1}}};
+    const struct http_answer answer = {
+        .status = status, .field = fields, .field_count = status == 503 ? 3 : 2, .close = status == 503};
+    int rc = http_answer_all(x, &answer, body);
+    CD_ASSERT(rc == 0); /* Our own fields. */
+}
+
+/* ---- Public ---- */
+
+static struct cd_str path_of(const struct http_exchange *x)
+{
+    struct cd_str path = x->head->where.path;
+    size_t query = cd_str_find(path, '?', 0);
+    return cd_str_sub(path, 0, query);
+}
+
+/* What request.url starts with: operations.md 5.4. */
+static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf *out)
+{
+    struct cd_str host = x->head->authority, scheme = CD_STR("http");
+    if (trusted) {
+        for (size_t i = 0; i < x->head->field_count; i++) {
+            struct cd_str value = x->head->field[i].value;
+            for (size_t comma; (comma = cd_str_find(value, ',', 0)) != SIZE_MAX;)
+                value = cd_str_sub(value, comma + 1, SIZE_MAX);
+            value = cd_str_trim(value);
+            if (cd_str_eq_nocase(x->head->field[i].name, CD_STR("x-forwarded-host"))) {
+                struct cd_buf why = {0};
+                if (value.len > 0)
+                    host = value;
+                cd_buf_deinit(&why);
+            } else if (cd_str_eq_nocase(x->head->field[i].name, CD_STR("x-forwarded-proto"))) {
+                if (cd_str_eq(value, CD_STR("http")) || cd_str_eq(value, CD_STR("https")))
+                    scheme = value;
+            }
+        }
+    }
+    if (host.len == 0)
+        host = CD_STR("celld.local");
+    cd_buf_addf(out, "%.*s://%.*s", (int)scheme.len, scheme.ptr, (int)host.len, host.ptr);
+}
+
+static void on_public(void *arg, struct http_exchange *x)
+{
+    struct shard *shard = arg;
+    if (cd_str_eq(path_of(x), CD_STR("/.well-known/celld/health"))) {
+        if (is_draining(shard->s))
+            answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
+        else
+            answer_json(x, 200, CD_STR("{\"ok\":true}"));
+        return;
+    }
+    if (is_draining(shard->s)) {
+        answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
+        return;
+    }
+    if (shard->site == NULL) {
+        answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+        return;
+    }
+    struct cd_buf origin = {0};
+    const struct cli *c = shard->s->c;
+    origin_of(x,
+              cli_given(&c->parsed, CLI_TRUST_FORWARDED_HEADERS) ||
+                  cli_num(&c->settings, CLI_SET_TRUST_FORWARDED_HEADERS) == 1,
+              &origin);
+    js_site_fetch(shard->site, x, cd_buf_str(&origin));
+    cd_buf_deinit(&origin);
+}
+
+int serve_listen(struct shard *shard, struct cd_buf *why)
+{
+    struct serve *s = shard->s;
+    const struct http_server_opts opts = {
+        .limits = {.body_max = cli_num(&s->c->settings, CLI_SET_MAX_REQUEST_BODY_BYTES)}};
+    (void)why;
+    int rc = http_server_open(&shard->server, shard->io, &s->at, IO_LISTEN_SHARED, &opts, on_public, shard);
+    if (rc == 0)
+        http_server_addr(shard->server, &s->at); /* Control waits for us: no other loop looks at it now. */
+    return rc;
+}
+
+/* ---- Internal ---- */
+
+struct reload {
+    struct serve *s;
+    struct http_exchange *x;
+};
+
+static void reload_flow(void *arg)
+{
+    struct reload *r = arg;
+    struct serve *s = r->s;
+    struct cd_buf body = {0}, why = {0};
+    while (s->adopting)
+        (void)io_sleep(s->control, IO_MS(5));
+    s->adopting = true;
+    int rc = serve_adopt(s, &why);
+    s->adopting = false;
+    struct cd_json_out o;
+    cd_json_out_init(&o, &body);
+    cd_json_out_object(&o);
+    cd_json_out_key(&o, "ok");
+    cd_json_out_bool(&o, rc == 0);
+    cd_json_out_key(&o, "outcome");
+    cd_json_out_str(&o, rc == 0          ? CD_STR("adopted")
+                        : rc == IO_NOENT ? CD_STR("unavailable")
+                                         : CD_STR("failed"));
+    if (rc == 0) {
+        cd_json_out_key(&o, "generation");
+        cd_json_out_u64(&o, s->current->number);
+        cd_json_out_key(&o, "version");
+        cd_json_out_str(&o, cd_str(s->current->app[0]->version));
+        cd_json_out_key(&o, "prefix");
+        cd_json_out_str(&o, s->current->app[0]->prefix);
+    } else {
+        cd_json_out_key(&o, "error");
+        cd_json_out_str(&o, rc == IO_NOENT ? CD_STR("this node has no deployment pointer to reload from")
+                                           : cd_buf_str(&why));
+        cd_event(s->control, CD_ERROR, "deployment_adoption_failed", CD_S("reason", cd_buf_str(&why)));
+    }
+    cd_json_out_end(&o, '}');
+    answer_json(r->x, rc == 0 ? 200 : rc == IO_NOENT ? 503 : 422, cd_buf_str(&body));
+    cd_buf_deinit(&body);
+    cd_buf_deinit(&why);
+    cd_free(r);
+}
+
+static void on_operator(void *arg, struct http_exchange *x)
+{
+    struct serve *s = arg;
+    struct cd_str path = path_of(x);
+    bool post = cd_str_eq(x->head->method, CD_STR("POST"));
+    if (cd_str_eq(path, CD_STR("/health/live"))) {
+        answer_json(x, 200, CD_STR("{\"ok\":true}"));
+    } else if (cd_str_eq(path, CD_STR("/reload")) && post) {
+        struct reload *r = cd_new(struct reload);
+        r->s = s;
+        r->x = x;
+        io_spawn(s->control, "reload", reload_flow, r);
+    } else if (cd_str_eq(path, CD_STR("/shutdown")) && post) {
+        struct cd_str query = cd_str_sub(x->head->where.path, path.len, SIZE_MAX);
+        if (query.len > 0 && !cd_str_eq(query, CD_STR("?handoff=preserve"))) {
+            answer_json(x, 400, CD_STR("{\"error\":\"invalid operator query\"}"));
+            return;
+        }
+        answer_json(x, 200, CD_STR("{\"ok\":true}"));
+        serve_stop(s);
+    } else {
+        answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+    }
+}
+
+int serve_operator_open(struct serve *s, struct cd_buf *why)
+{
+    int rc = http_server_open(&s->internal, s->control, &s->internal_at, 0, NULL, on_operator, s);
+    if (rc != 0)
+        cd_buf_addf(why, "cannot listen on %s:%u: %s", s->internal_at.host, s->internal_at.port,
+                    cd_err_text(rc));
+    return rc;
+}

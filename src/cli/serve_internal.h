@@ -1,0 +1,52 @@
+/* cli/serve_internal.h: what the files of serve share. */
+#ifndef CLI_SERVE_INTERNAL_H
+#define CLI_SERVE_INTERNAL_H
+
+#include "cli/generation.h"
+#include "cli/node.h"
+#include "cli/command.h"
+#include "http/server.h"
+#include "js/site.h"
+
+struct serve;
+
+struct shard {
+    struct serve *s;
+    struct io *io;
+    struct http_server *server; /* NULL: not listening. */
+    struct js_site *site; /* NULL: nothing is deployed. */
+    struct cli_generation *generation; /* What site serves. */
+    struct js_watch watch;
+    struct io_op stopped;
+};
+
+struct serve {
+    struct cli *c;
+    struct io *control;
+    struct io_addr at, internal_at; /* at: the bound one, once a shard listens. */
+    const char *ownership; /* Of the announcement. */
+    struct http_server *internal;
+    struct shard *shard; /* owned */
+    unsigned shards;
+    struct cli_generation *current; /* owned; control loop only */
+    struct io_timer watch_timer;
+    bool started, stopping;
+    bool draining; /* Atomic: shards look at it. */
+    bool adopting; /* One at a time. */
+    /* Questions to shards: control loop only. */
+    unsigned asked;
+    struct io_signal answered;
+    struct cd_buf failed; /* Why one of them could not. */
+    struct cd_buf failure; /* Why the node does not start. */
+};
+
+/* On a shard: its public listener. */
+CD_MUST_USE int serve_listen(struct shard *shard, struct cd_buf *why);
+/* On the control loop: the internal listener with what operators ask. */
+CD_MUST_USE int serve_operator_open(struct serve *s, struct cd_buf *why);
+/* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
+CD_MUST_USE int serve_adopt(struct serve *s, struct cd_buf *why);
+/* Begins the end of the node, once. */
+void serve_stop(struct serve *s);
+
+#endif

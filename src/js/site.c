@@ -1,0 +1,163 @@
+/* js/site.c: the isolates of an application on one loop. */
+#include "js/site.h"
+
+#include "http/server.h"
+
+struct script {
+    const struct js_bundle *bundle;
+    struct js_worker *worker; /* The one that takes events; NULL: none yet. */
+};
+
+struct js_site {
+    struct js_site_opts opts;
+    struct script *script; /* owned */
+    bool closing;
+    unsigned open; /* Workers that are not closed yet. */
+    struct io_timer timer; /* While closing: looks whether the events have ended. */
+    uint64_t until_ns;
+    struct io_op *closed;
+    io_done_fn *closed_done;
+};
+
+/* A worker on its way out. */
+struct leaving {
+    struct io_op op;
+    struct js_site *site;
+};
+
+struct js_site *js_site_open(const struct js_site_opts *opts)
+{
+    struct js_site *s = cd_new(struct js_site);
+    s->opts = *opts;
+    s->script = cd_alloc(sizeof(*s->script) * opts->count);
+    for (unsigned i = 0; i < opts->count; i++)
+        s->script[i].bundle = &opts->bundles[i];
+    return s;
+}
+
+static void finish_if_idle(struct js_site *s)
+{
+    if (!s->closing || s->open > 0 || io_busy(&s->timer.op))
+        return;
+    struct io *io = s->opts.io;
+    struct io_op *op = s->closed;
+    io_done_fn *done = s->closed_done;
+    cd_free(s->script);
+    cd_free(s);
+    io_defer(op, io, IO_OK, done);
+}
+
+static void on_left(struct io_op *op, int status)
+{
+    struct leaving *l = CD_CONTAINER(op, struct leaving, op);
+    struct js_site *s = l->site;
+    (void)status;
+    cd_free(l);
+    s->open--;
+    finish_if_idle(s);
+}
+
+static void leave(struct js_site *s, struct js_worker **w)
+{
+    if (*w == NULL)
+        return;
+    struct leaving *l = cd_new(struct leaving);
+    l->site = s;
+    js_worker_close(*w, &l->op, on_left);
+    *w = NULL;
+}
+
+static int worker_make(struct js_site *s, struct script *script, struct cd_buf *why)
+{
+    const struct js_worker_opts opts = {.io = s->opts.io,
+                                        .bundle = script->bundle,
+                                        .heap_limit = s->opts.heap_limit,
+                                        .site = s,
+                                        .watch = s->opts.watch,
+                                        .hooks = s->opts.hooks,
+                                        .arg = s->opts.arg};
+    int rc = js_worker_open(&script->worker, &opts, why);
+    if (rc == 0)
+        s->open++;
+    else
+        script->worker = NULL;
+    return rc;
+}
+
+static struct js_worker *worker_of(struct js_site *s, struct script *script, struct cd_buf *why)
+{
+    if (script->worker != NULL && js_worker_condemned(script->worker))
+        leave(s, &script->worker); /* Its events were failed when it was condemned. */
+    if (script->worker == NULL && worker_make(s, script, why) != 0)
+        return NULL;
+    return script->worker;
+}
+
+int js_site_load(struct js_site *s, struct cd_buf *why)
+{
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        if (worker_of(s, &s->script[i], why) == NULL)
+            return CD_EINVAL;
+    }
+    return 0;
+}
+
+struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why)
+{
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        if (cd_str_eq(s->script[i].bundle->script, script))
+            return worker_of(s, &s->script[i], why);
+    }
+    cd_buf_addf(why, "there is no script \"%.*s\"", (int)script.len, script.ptr);
+    return NULL;
+}
+
+void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str origin)
+{
+    struct cd_buf why = {0};
+    CD_ASSERT(!s->closing);
+    struct js_worker *w = worker_of(s, &s->script[0], &why);
+    if (w != NULL) {
+        js_worker_fetch(w, x, origin);
+    } else {
+        struct cd_buf text = {0};
+        cd_buf_addf(&text, "Worker failed: it does not load: %.*s", (int)why.len, why.ptr);
+        http_answer_text(x, 500, "text/plain; charset=utf-8", cd_buf_str(&text));
+        cd_buf_deinit(&text);
+    }
+    cd_buf_deinit(&why);
+}
+
+unsigned js_site_events(const struct js_site *s)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < s->opts.count; i++)
+        count += s->script[i].worker != NULL ? js_worker_events(s->script[i].worker) : 0;
+    return count;
+}
+
+/* ---- Closing ---- */
+
+#define LOOK_NS IO_MS(20)
+
+static void on_look(struct io_op *op, int status)
+{
+    struct js_site *s = CD_CONTAINER(op, struct js_site, timer.op);
+    if (status == IO_OK && js_site_events(s) > 0 && io_now_ns(s->opts.io) < s->until_ns) {
+        io_timer_start(&s->timer, s->opts.io, LOOK_NS, on_look);
+        return;
+    }
+    for (unsigned i = 0; i < s->opts.count; i++)
+        leave(s, &s->script[i].worker);
+    finish_if_idle(s);
+}
+
+void js_site_close(struct js_site *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done)
+{
+    CD_ASSERT(!s->closing);
+    s->closing = true;
+    s->closed = op;
+    s->closed_done = done;
+    s->until_ns = io_now_ns(s->opts.io) + grace_ns;
+    io_timer_start(&s->timer, s->opts.io, 0, on_look);
+}

@@ -1,0 +1,56 @@
+/* js/site.h: one version of an application, a script and those it binds, as one loop serves it:
+ * runtime.md 1.2.
+ *
+ * A site keeps the isolates of each script, makes them when the first event comes, and replaces those that
+ * are condemned. Everything is called on its loop, outside of fibers. */
+#ifndef JS_SITE_H
+#define JS_SITE_H
+
+#include "js/worker.h"
+
+struct http_exchange;
+struct js_site;
+struct js_watch;
+
+struct js_site_opts {
+    struct io *io;
+    const struct js_bundle *bundles; /* Borrowed until the site is closed. The first is the application. */
+    unsigned count;
+    uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
+    struct js_watch *watch; /* Borrowed; NULL: nobody looks for turns that do not end. */
+    const struct js_worker_hooks *hooks; /* Borrowed. */
+    void *arg;
+};
+
+struct js_site *js_site_open(const struct js_site_opts *opts);
+/* Makes the isolate of every script now, so that what is wrong with one shows. CD_EINVAL with the reason. */
+CD_MUST_USE int js_site_load(struct js_site *s, struct cd_buf *why);
+/* Takes no more events; done when those that run have ended, or were ended after grace_ns. The site is freed
+ * by then. Once. */
+void js_site_close(struct js_site *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done);
+
+/* A request for the application; the exchange is the site's. origin: as of js_worker_fetch. */
+void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str origin);
+/* A worker of that script to deliver an event to, made if needed. NULL: there is no such script, or it does
+ * not load: why. */
+struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
+unsigned js_site_events(const struct js_site *s);
+
+/* ---- Turns that do not end: runtime.md 2.2, step 5 ---- */
+
+/* Written by the loop that runs JavaScript, looked at by another one. Zeroed: valid. */
+struct js_watch {
+    uint64_t until_ns; /* When the turn that runs must have ended; 0: none runs. Atomic. */
+    struct js_isolate *isolate;
+    uint32_t looking; /* Atomic: the other loop holds the isolate for a moment. */
+};
+
+#define JS_TURN_MAX_NS IO_SEC(30)
+#define JS_LOAD_MAX_NS IO_SEC(10)
+
+void js_watch_begin(struct js_watch *w, struct js_isolate *js, uint64_t until_ns);
+void js_watch_end(struct js_watch *w);
+/* From any loop, about once a second: ends a turn that is over its time. True: it did. */
+bool js_watch_look(struct js_watch *w, uint64_t now_ns);
+
+#endif
