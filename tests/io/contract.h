@@ -23,6 +23,8 @@ void contract_run_loops(unsigned loops, void (*flow)(struct contract *c));
 /* As contract_run_loops, with a bucket. On the real system it is the embedded store in dir, or the
  * S3-compatible one that the variables of tools/stores describe. */
 void contract_run_store(unsigned loops, void (*flow)(struct contract *c));
+/* The same for either; each harness has its own. */
+void contract_start(unsigned loops, void (*flow)(struct contract *c), bool with_store);
 /* Runs work in another loop of the node and waits for it. Call from a fiber of loop 0. */
 void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg);
 

@@ -392,7 +392,7 @@ static void buckets_close(struct harness *h)
     io_real_store_close(h->store);
 }
 
-static void run(unsigned loops, void (*flow)(struct contract *c), bool with_store)
+void contract_start(unsigned loops, void (*flow)(struct contract *c), bool with_store)
 {
     struct harness h = {.flow = flow, .with_store = with_store};
     CHECK(loops >= 1 && loops <= CD_COUNT(h.c.loop));
@@ -411,55 +411,4 @@ static void run(unsigned loops, void (*flow)(struct contract *c), bool with_stor
     hole_close(&h);
     log_close(&h);
     directory_remove(&h);
-}
-
-void contract_run_loops(unsigned loops, void (*flow)(struct contract *c))
-{
-    run(loops, flow, false);
-}
-
-void contract_run_store(unsigned loops, void (*flow)(struct contract *c))
-{
-    run(loops, flow, true);
-}
-
-void contract_run(void (*flow)(struct contract *c))
-{
-    contract_run_loops(1, flow);
-}
-
-struct errand {
-    struct io_msg msg;
-    void (*work)(struct io *io, void *arg);
-    void *arg;
-    struct io_signal back;
-    bool done;
-};
-
-static void errand_return(struct io *at, struct io_msg *m)
-{
-    (void)at;
-    struct errand *e = CD_CONTAINER(m, struct errand, msg);
-    e->done = true;
-    io_signal_wake(&e->back, IO_OK);
-}
-
-static void errand_run(struct io *at, struct io_msg *m)
-{
-    struct errand *e = CD_CONTAINER(m, struct errand, msg);
-    e->work(at, e->arg);
-    e->msg.handle = errand_return;
-    io_post(at, 0, &e->msg);
-}
-
-void contract_in_loop(struct contract *c, unsigned loop, void (*work)(struct io *io, void *arg), void *arg)
-{
-    struct errand e = {.msg.handle = errand_run, .work = work, .arg = arg};
-    struct io_op op = {0};
-    io_signal_init(&e.back);
-    io_post(c->io, loop, &e.msg);
-    while (!e.done) {
-        io_signal_wait(&e.back, c->io, &op, NULL);
-        CHECK_INT(await(&op), IO_OK);
-    }
 }
