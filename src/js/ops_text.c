@@ -1,41 +1,10 @@
-/* js/ops_text.c: host functions for encodings and URLs. */
+/* js/ops_text.c: host functions for URLs. */
 #include "js/ops_text.h"
 
 #include <ada_c.h>
 
 #include "js/ops.h"
 #include "js/worker_internal.h"
-
-/* utf8_encode(string): a Uint8Array. */
-int js_op_utf8_encode(struct js_args *a)
-{
-    struct cd_buf text = {0};
-    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
-    js_value v;
-    if (rc == 0)
-        rc = js_uint8_array_copy(a->js, cd_buf_str(&text), &v);
-    cd_buf_deinit(&text);
-    if (rc == 0)
-        js_return(a, v);
-    return rc;
-}
-
-/* utf8_decode(bytes, fatal): a string, malformed bytes as U+FFFD; undefined when fatal and there are some. A
- * byte order mark is kept. */
-int js_op_utf8_decode(struct js_args *a)
-{
-    uint8_t small[64];
-    struct cd_str bytes;
-    if (!js_bytes_read(js_arg(a, 0), small, &bytes))
-        return js_throw_error(a->js, JS_TYPE_ERROR, "not an ArrayBuffer or a view");
-    if (js_to_bool(a->js, js_arg(a, 1)) && !cd_str_is_utf8(bytes))
-        return 0;
-    js_value v;
-    int rc = js_string(a->js, bytes, &v);
-    if (rc == 0)
-        js_return(a, v);
-    return rc;
-}
 
 /* ---- URLs: the WHATWG's parser is ada's ---- */
 

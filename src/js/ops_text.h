@@ -4,7 +4,13 @@
 
 #define JS_OPS_TEXT(X)                                                                                       \
     X(utf8_encode)                                                                                           \
+    X(utf8_into)                                                                                             \
     X(utf8_decode)                                                                                           \
+    X(utf8_decode_part)                                                                                      \
+    X(legacy_table)                                                                                          \
+    X(legacy_decode)                                                                                         \
+    X(atob)                                                                                                  \
+    X(btoa)                                                                                                  \
     X(url_parse)                                                                                             \
     X(url_set)
 

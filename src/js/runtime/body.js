@@ -3,7 +3,7 @@
 // A body stays what it was made of, text, bytes or a source of the host, until somebody asks for a stream. So a short text goes
 // from user code to the host, and JSON from the host to user code, without a stream in between.
 import { shape, start } from './core.js';
-import { ReadableStream, isDisturbed, sourceStream, readAll } from './streams.js';
+import { ReadableStream, bytesStream, isDisturbed, sourceStream, readAll } from './streams.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
@@ -23,7 +23,7 @@ export class BodyState {
     }
     get stream() {
         if (this.kind !== 'stream') {
-            this.value = this.kind === 'source' ? sourceStream(this.value) : streamOf(this.kind, this.value);
+            this.value = this.kind === 'source' ? sourceStream(this.value) : bytesStream(this.kind === 'text' ? encodeUtf8(this.value) : this.value);
             this.kind = 'stream';
         }
         return this.value;
@@ -70,18 +70,6 @@ async function readSource(source) {
         at += chunk.length;
     }
     return all;
-}
-
-function streamOf(kind, value) {
-    const bytes = kind === 'text' ? encodeUtf8(value) : value;
-    return new ReadableStream({
-        type: 'bytes',
-        pull(controller) {
-            if (bytes.length > 0) controller.enqueue(bytes.slice());
-            controller.close();
-            controller.byobRequest?.respond(0);
-        },
-    }, { highWaterMark: 0 });
 }
 
 // What user code may give as a body; null for none.

@@ -7,6 +7,7 @@ import './url.js';
 import './messaging.js';
 import './performance.js';
 import './caches.js';
+import './clone.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';
 import { Headers } from './headers.js';

@@ -21,6 +21,22 @@ export function sourceStream(source) {
     }, { highWaterMark: 0 });
 }
 
+// The stream of bytes that are there. What it gives are copies.
+export function bytesStream(bytes) {
+    let at = 0;
+    return new ReadableStream({
+        type: 'bytes',
+        pull(controller) {
+            const chunk = bytes.slice(at, (at += CHUNK));
+            if (chunk.length > 0) controller.enqueue(chunk);
+            if (at < bytes.length) return;
+            controller.close();
+            controller.byobRequest?.respond(0);
+        },
+    }, { highWaterMark: 0 });
+}
+const CHUNK = 65536;
+
 // All bytes of a stream of bytes.
 export async function readAll(stream) {
     const chunks = [];
