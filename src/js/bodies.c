@@ -59,6 +59,18 @@ void js_body_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
+int js_arg_body(struct js_args *a, unsigned index, const struct js_body_type *type, struct js_body **out)
+{
+    struct js_handle *h;
+    int rc = js_arg_handle(a, index, &source_handle, &h);
+    if (rc != 0)
+        return rc;
+    *out = CD_CONTAINER(h, struct js_body, handle);
+    if ((*out)->type != type)
+        return js_throw_error(a->js, JS_TYPE_ERROR, "This body is of another kind.");
+    return 0;
+}
+
 /* source_read(event, promise, source): the next bytes as a Uint8Array; undefined at the end. */
 int js_op_source_read(struct js_args *a)
 {

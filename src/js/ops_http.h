@@ -9,6 +9,8 @@
     X(source_close)                                                                                          \
     X(answer)                                                                                                \
     X(answer_start)                                                                                          \
-    X(answer_write)
+    X(answer_write)                                                                                          \
+    X(fetch_start)                                                                                           \
+    X(fetch_write)
 
 #endif

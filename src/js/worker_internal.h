@@ -163,6 +163,9 @@ struct js_body {
 void js_body_init(struct js_body *s, struct js_worker *w, struct js_event *event,
                   const struct js_body_type *type);
 void js_body_done(struct io_op *op, int status);
+/* The body of that type whose number is an argument; throws when it is closed or of another type. */
+CD_MUST_USE int js_arg_body(struct js_args *a, unsigned index, const struct js_body_type *type,
+                            struct js_body **out);
 
 /* ---- Modules (modules.c) ---- */
 

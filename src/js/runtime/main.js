@@ -3,6 +3,7 @@ import { DOMException, reportRejection } from './events.js';
 import './abort.js';
 import './console.js';
 import './timers.js';
+import './fetch.js';
 import './url.js';
 import './messaging.js';
 import './performance.js';
