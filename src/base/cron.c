@@ -5,6 +5,7 @@
 
 #define MINUTE_MS INT64_C(60000)
 #define DAY_MS (1440 * MINUTE_MS)
+#define SHOWN_MAX 60 /* Bytes of the text in a message. */
 #define CYCLE_DAYS 146097 /* Dates and weekdays repeat after 400 years. */
 
 struct field {
@@ -33,7 +34,6 @@ CD_PRINTF(2, 3) static int refuse(struct reader *r, const char *format, ...)
 {
     if (r->why == NULL)
         return CD_ESYNTAX;
-    enum { SHOWN_MAX = 60 };
     cd_buf_addf(r->why, "%s \"%.*s\": ", r->field->name,
                 (int)(r->text.len < SHOWN_MAX ? r->text.len : SHOWN_MAX), r->text.ptr);
     va_list args;
@@ -219,7 +219,8 @@ int cd_cron_parse(struct cd_cron *out, struct cd_str text, struct cd_buf *why)
     c.any_weekday = cd_str_eq(part[WEEKDAY], CD_STR("*"));
     if (!ever_matches(&c)) {
         if (why != NULL)
-            cd_buf_add_str(why, CD_STR("no day of any year matches"));
+            cd_buf_addf(why, "\"%.*s\": no day of any year matches",
+                        (int)(text.len < SHOWN_MAX ? text.len : SHOWN_MAX), text.ptr);
         return CD_ESYNTAX;
     }
     *out = c;

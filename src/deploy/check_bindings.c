@@ -132,8 +132,7 @@ static bool check_new_class(struct deploy_check *c, const struct deploy_node *no
     return deploy_check_grammar(c, node, deploy_name_class, item);
 }
 
-#define OPERATOR                                                                                             \
-    "celld does not change stored state by itself: this needs the operator, see the guide to moving classes"
+#define OPERATOR "this changes stored state, which no deploy does: it needs a procedure of the operator"
 
 static bool check_migration(struct deploy_check *c, const struct deploy_node *node, void *item)
 {
@@ -194,6 +193,7 @@ static bool check_workflow(struct deploy_check *c, const struct deploy_node *nod
         {"script_name", false, NULL},
         {"schedules", false, "schedules are not available: use triggers.crons and create instances there"},
         {"limits", false, "limits of workflows are not set here"},
+        {"remote", false, "remote bindings are not available: all services run in this fleet"},
     };
     struct deploy_workflow *w = item;
     if (!DEPLOY_CHECK_OBJECT(c, node, members))

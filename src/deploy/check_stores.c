@@ -3,6 +3,8 @@
 
 #include "deploy/names.h"
 
+#define REMOTE "remote bindings are not available: all services run in this fleet"
+
 /* ---- D1 ---- */
 
 static bool check_d1(struct deploy_check *c, const struct deploy_node *node, void *item)
@@ -15,6 +17,7 @@ static bool check_d1(struct deploy_check *c, const struct deploy_node *node, voi
         {"migrations_table", false, NULL},
         {"preview_database_id", false, NULL}, /* Ignored: there is no preview. */
         {"migrations_pattern", false, "migrations are the files of migrations_dir that start with a number"},
+        {"remote", false, REMOTE},
     };
     struct deploy_d1 *d = item;
     if (!DEPLOY_CHECK_OBJECT(c, node, members))
@@ -48,6 +51,7 @@ static bool check_kv(struct deploy_check *c, const struct deploy_node *node, voi
         {"binding", true, NULL},
         {"id", true, NULL},
         {"preview_id", false, NULL}, /* Ignored: there is no preview. */
+        {"remote", false, REMOTE},
     };
     struct deploy_kv *k = item;
     if (!DEPLOY_CHECK_OBJECT(c, node, members))
@@ -71,6 +75,7 @@ static bool check_r2(struct deploy_check *c, const struct deploy_node *node, voi
         {"binding", true, NULL},
         {"bucket_name", true, NULL},
         {"preview_bucket_name", false, NULL}, /* Ignored: there is no preview. */
+        {"remote", false, REMOTE},
         {"jurisdiction", false, "jurisdictions are not available: the bucket of the fleet decides"},
     };
     struct deploy_r2 *r = item;
@@ -101,7 +106,11 @@ static bool check_number(struct deploy_check *c, const struct deploy_node *node,
 static bool check_producer(struct deploy_check *c, const struct deploy_node *node, void *item)
 {
     static const struct deploy_member members[] = {
-        {"binding", true, NULL}, {"queue", true, NULL}, {"delivery_delay", false, NULL}};
+        {"binding", true, NULL},
+        {"queue", true, NULL},
+        {"delivery_delay", false, NULL},
+        {"remote", false, REMOTE},
+    };
     struct deploy_producer *p = item;
     p->delivery_delay_s = DEPLOY_UNSET;
     if (!DEPLOY_CHECK_OBJECT(c, node, members))

@@ -36,8 +36,7 @@ static int find(struct io *io, struct cd_str dir, struct cd_str shown_dir, struc
         }
     }
     if (ignored.len > 0)
-        add(problems, DEPLOY_WARNING, cd_buf_str(shown), "%s stands beside it and is ignored",
-            cd_buf_cstr(&ignored));
+        add(problems, DEPLOY_WARNING, cd_buf_str(shown), "ignored beside it: %s", cd_buf_cstr(&ignored));
     cd_buf_deinit(&one);
     cd_buf_deinit(&ignored);
     if (path->len > 0)

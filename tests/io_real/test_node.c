@@ -237,39 +237,6 @@ static void test_any_thread_may_post_work(void **state)
     io_real_free(o.node);
 }
 
-struct links {
-    char dir[32], file[48], link[48], dangling[48];
-};
-
-static void flow_links(struct contract *c)
-{
-    const struct links *l = c->arg;
-    struct io_path_info info;
-    CHECK_INT(io_path_stat(c->io, l->file, &info), IO_OK);
-    CHECK(info.kind == IO_PATH_FILE && !info.link && info.size == 3);
-    CHECK_INT(io_path_stat(c->io, l->link, &info), IO_OK);
-    CHECK(info.kind == IO_PATH_FILE && info.link && info.size == 3);
-    CHECK_INT(io_path_stat(c->io, l->dangling, &info), IO_NOENT);
-}
-
-static void test_a_link_is_told_from_the_file_it_leads_to(void **state)
-{
-    (void)state;
-    struct links l = {.dir = "/tmp/celld-links-XXXXXX"};
-    assert_non_null(mkdtemp(l.dir));
-    (void)snprintf(l.file, sizeof l.file, "%s/file", l.dir);
-    (void)snprintf(l.link, sizeof l.link, "%s/link", l.dir);
-    (void)snprintf(l.dangling, sizeof l.dangling, "%s/dangling", l.dir);
-    FILE *f = fopen(l.file, "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite("abc", 1, 3, f), 3);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(symlink("file", l.link), 0);
-    assert_int_equal(symlink("nowhere", l.dangling), 0);
-    node_run(&(struct node_run){.flow = flow_links, .arg = &l});
-    assert_int_equal(unlink(l.file) + unlink(l.link) + unlink(l.dangling) + rmdir(l.dir), 0);
-}
-
 static void test_the_machine_has_cpus_and_descriptors(void **state)
 {
     (void)state;
@@ -284,5 +251,4 @@ CD_TESTS(node, cmocka_unit_test(test_each_loop_enters_once_on_a_thread_of_its_ow
          cmocka_unit_test(test_a_node_ends_when_each_loop_has_stopped),
          cmocka_unit_test(test_signals_are_callbacks_of_loop_0),
          cmocka_unit_test(test_any_thread_may_post_work),
-         cmocka_unit_test(test_a_link_is_told_from_the_file_it_leads_to),
          cmocka_unit_test(test_the_machine_has_cpus_and_descriptors))
