@@ -2,6 +2,7 @@
 import { DOMException, reportRejection } from './events.js';
 import './abort.js';
 import './console.js';
+import './crypto.js';
 import './timers.js';
 import './fetch.js';
 import './url.js';

@@ -1,0 +1,86 @@
+// runtime/crypto_vectors.js: known answers for the tests of cryptography, made with Node 20 (OpenSSL 3.0) and, for the checksums, with a
+// few lines of Python from their polynomials. Keys are made for these tests. Bytes are hex or base64 as the names of the tests say.
+export const text = 'celld keeps its word: \u00e9\u20ac';
+export const digest = {
+    "SHA-1": "f934735866bb857da80b3b126c4fbb75d1ff9844",
+    "SHA-224": "38d61e8fdcca4c97a13ca93531c87a8d1419621d3af787d5b07d57b9",
+    "SHA-256": "a24b7be74194c9637591a4efb9cb013a2e7a9090718b0b6126e7c3719c79230a",
+    "SHA-384": "f94a1d6a4e1b9a80b1d4f4a409494dd25f8d0fd6fe99639a4c9da8bf594e7d8fa399d2d1eb9a9e329da7f97a6425d074",
+    "SHA-512": "99f626df1e76880ffec9db2799875d1770d7ba420e30cc789c5f834669b425fabd3be0df2257ad0b1a2a6327a708a1ffbc2f91e33151a98934a988971848a65d",
+    "MD5": "3e7e559e3d91500448c1c3a680ea246e"
+};
+export const hmac = {
+    "SHA-1": "07e457f5dadea22f41e49fd5e77ae1998aa92de6",
+    "SHA-256": "ac34d6af2ef226874893c322a6f354875fada87452b6648f2a9b38752f0b3f63",
+    "SHA-512": "0b4bcfa92b8fd2975eb325e6e4365a89cdf05a24d0adf20f80e8f7c025c1b9f3565fbefe6055ea54f407549839924238bbb31f5dfe012acf9b3a45542e294565"
+};
+export const cbc = "267ad6e4872761a80591982c06171ffd11ae0731bedbb10d67ee61377f2e1d1e";
+export const gcm = "55324b7967a8a89d85f6acac39a85acdf1824bf5110dc4a95538865ca8a3aa469070aba7b501f0fc0d789f";
+export const ctr = "a6c555dae0c5db68895b8ee7128de3b2a36f736217764de822dee7a0b4f8dd2f91e6059b6a874996";
+export const kw = "2628e41df724a0f7f67618681416dd0d97c29cc72f33a03b72fb0727ace79a73";
+export const ctr4 = "a1c252dde7c2dc6f8e5c89e0158ae4b5af4d55a896a4ca8a54c7845242316430";
+export const pbkdf2 = "0d7c077b514d9c855d368f7e1bb136005a14eade966e94eaf51e709776fc074017a728bfa4ee1c70";
+export const hkdf = "077c2610eae6c408e9b60213bf63b63bb02744e3c8c6139b5c39d9137fa89b31c1004aeae5d152404cd0";
+export const scrypt = "f156b808a4db44f3c8e61b97e7b57cbd8febd48e3fbc7bb986040c8cbe927b4cac";
+export const rsaPriv = {
+    "kty": "RSA",
+    "n": "6i_4Q30kwhQ93d-YgNx4o0U8Brpu8tzjiCLCbqF3WkJw9xUn4PT7ZWE5t3fgk1RHoJwtilYb9wK1dXzfF8jlOdpjQG-kh_m6Et2w3u-gIdYJMBcC_J2VNwK0gos7B-aqRBkBrjdn5_fuUnv53IH9NcucqBDGZNt-5Kxd0G7bkmhQGrsMFA8vLa9C5gc9LcF7Ufw-3HgNP6PA-Z1H33-414uFqVisulaHrDlwXbg-EoATJTD6DRjJaI8yW2UVqIJGz0euEeaJn6Woydh7JzqdJ6m3R8_Cal91VJpRUIawAxqh54DAdqTcHxo_LNDzYwHjUlvhMV5-Y23iPSeAVvg2Uw",
+    "e": "AQAB",
+    "d": "QVvK83bxM9M3Yv1c0BX3-0U-1_ffMBuyytM8pWid6Uxiv6qhWxi0MtqcI5aq0CN07B-6XAHlQx5360bC8p3oT6miCqE9748kPdCuZMHG1LqqDMhXVo5aTySLoWVfP7jCK0g5XlhrQOPCmTWtibujoghl-8fWvt49f2-VrS7LTAQVJkIVF29JMUYf7a3GRnfE2n05Le2svWlj2EzByIQPmb2L6QEia1Eegaetni7CkJdG3f0RDGPdF4GyNbaIIOkaPNLI3Tt58Y0NFrFFD9HnPVg0WBRSkiFn8hm2HoRZxCLZ8gWM5oYm-lf1sHFJoHcGag5Glld8BwLQ3-fVKTlGyQ",
+    "p": "-ntcKpDAr84UAfcaZSmRoB4D07SPe476__NXcnW3Kou1HxOasThy16izJjLYGsbNxClM-mxXH74ZLX7VsznF1QTePGKXi3VwOtwV_RqXkSlqKym2HBP5hPIc_3j8Ng8ALqEp9xxhsTDfwQ8OIqYNMsX-hOfC8yukgMuI1wpGXrs",
+    "q": "71i2wIQtFiXuG-_N2X1U5KA869mfO6HkKGmsYGvHs0_1FejJ7CIR5-sVmfSe1aHRdT09jbgo26YKh_WjXdJS5WMwR8lZ2f2vujnzZiY8l8OcgiQmuivEA6oic9CbLVLihtt_fvfPuAjiqH3VCaL9kKR8FmNftE3hzkwXuoyd6Uk",
+    "dp": "0ofVE8HO8vVXQ7-Z4-VojRgtR0fAQa4PsgmqOn5OkegTOCeWIda8UB9vVG_vy7HFSVcdaG6fXAK_zsmIfLfWXBFXaZHEpmbzCcXqhW5QbqZMojLQ6hCv7NpDHUdnVViOYqL7TsQAKJpXt0EcNGs1NLPOFY9nAFRyU_6-6V-tffk",
+    "dq": "dMWNc-OIs7ORteOLRL7W-iwLTO4Bt_BGBkl4JhqvdZZe9m96hFAi-ElDYrdr_sJSFKbqLwhYNsGNhcOcDpwcgXmhBoT_51DTuUGotH-XNFvlMcE9e7r6iOcqo-J0suorRqw0SdfRafI70wSBOZBhsX3uZGXbPXZ54lJRiVwtdrE",
+    "qi": "-J5fbXuEdVP6y2d3kHGa2OooR_KKp0UP1S3KySI0nieyhCs5_c9na-Iv1LpdeOfwG1SVQ5HUmCOq_r5PwnOUGWO-BCdM_etPWv4JqJZ3PJuN4FjTGHCzaX0ozmmGMMaY5sZQqPUiO2RCTVgKb5j5LITetE1ar_k_R4IZqEYl9UE"
+};
+export const rsaPkcs8 = "MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQDqL/hDfSTCFD3d35iA3HijRTwGum7y3OOIIsJuoXdaQnD3FSfg9PtlYTm3d+CTVEegnC2KVhv3ArV1fN8XyOU52mNAb6SH+boS3bDe76Ah1gkwFwL8nZU3ArSCizsH5qpEGQGuN2fn9+5Se/ncgf01y5yoEMZk237krF3QbtuSaFAauwwUDy8tr0LmBz0twXtR/D7ceA0/o8D5nUfff7jXi4WpWKy6VoesOXBduD4SgBMlMPoNGMlojzJbZRWogkbPR64R5omfpajJ2HsnOp0nqbdHz8JqX3VUmlFQhrADGqHngMB2pNwfGj8s0PNjAeNSW+ExXn5jbeI9J4BW+DZTAgMBAAECggEAQVvK83bxM9M3Yv1c0BX3+0U+1/ffMBuyytM8pWid6Uxiv6qhWxi0MtqcI5aq0CN07B+6XAHlQx5360bC8p3oT6miCqE9748kPdCuZMHG1LqqDMhXVo5aTySLoWVfP7jCK0g5XlhrQOPCmTWtibujoghl+8fWvt49f2+VrS7LTAQVJkIVF29JMUYf7a3GRnfE2n05Le2svWlj2EzByIQPmb2L6QEia1Eegaetni7CkJdG3f0RDGPdF4GyNbaIIOkaPNLI3Tt58Y0NFrFFD9HnPVg0WBRSkiFn8hm2HoRZxCLZ8gWM5oYm+lf1sHFJoHcGag5Glld8BwLQ3+fVKTlGyQKBgQD6e1wqkMCvzhQB9xplKZGgHgPTtI97jvr/81dydbcqi7UfE5qxOHLXqLMmMtgaxs3EKUz6bFcfvhktftWzOcXVBN48YpeLdXA63BX9GpeRKWorKbYcE/mE8hz/ePw2DwAuoSn3HGGxMN/BDw4ipg0yxf6E58LzK6SAy4jXCkZeuwKBgQDvWLbAhC0WJe4b783ZfVTkoDzr2Z87oeQoaaxga8ezT/UV6MnsIhHn6xWZ9J7VodF1PT2NuCjbpgqH9aNd0lLlYzBHyVnZ/a+6OfNmJjyXw5yCJCa6K8QDqiJz0JstUuKG239+98+4COKofdUJov2QpHwWY1+0TeHOTBe6jJ3pSQKBgQDSh9UTwc7y9VdDv5nj5WiNGC1HR8BBrg+yCao6fk6R6BM4J5Yh1rxQH29Ub+/LscVJVx1obp9cAr/OyYh8t9ZcEVdpkcSmZvMJxeqFblBupkyiMtDqEK/s2kMdR2dVWI5iovtOxAAomle3QRw0azU0s84Vj2cAVHJT/r7pX619+QKBgHTFjXPjiLOzkbXji0S+1vosC0zuAbfwRgZJeCYar3WWXvZveoRQIvhJQ2K3a/7CUhSm6i8IWDbBjYXDnA6cHIF5oQaE/+dQ07lBqLR/lzRb5THBPXu6+ojnKqPidLLqK0asNEnX0WnyO9MEgTmQYbF97mRl2z12eeJSUYlcLXaxAoGBAPieX217hHVT+stnd5BxmtjqKEfyiqdFD9UtyskiNJ4nsoQrOf3PZ2viL9S6XXjn8BtUlUOR1Jgjqv6+T8JzlBljvgQnTP3rT1r+CaiWdzybjeBY0xhws2l9KM5phjDGmObGUKj1IjtkQk1YCm+Y+SyE3rRNWq/5P0eCGahGJfVB";
+export const rsaSpki = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA6i/4Q30kwhQ93d+YgNx4o0U8Brpu8tzjiCLCbqF3WkJw9xUn4PT7ZWE5t3fgk1RHoJwtilYb9wK1dXzfF8jlOdpjQG+kh/m6Et2w3u+gIdYJMBcC/J2VNwK0gos7B+aqRBkBrjdn5/fuUnv53IH9NcucqBDGZNt+5Kxd0G7bkmhQGrsMFA8vLa9C5gc9LcF7Ufw+3HgNP6PA+Z1H33+414uFqVisulaHrDlwXbg+EoATJTD6DRjJaI8yW2UVqIJGz0euEeaJn6Woydh7JzqdJ6m3R8/Cal91VJpRUIawAxqh54DAdqTcHxo/LNDzYwHjUlvhMV5+Y23iPSeAVvg2UwIDAQAB";
+export const rs256 = "U1n0+gt/9UDbF2iBbQfh6kaPWqxTaa0IiXjyn/NkKmg0HixOvcu03HOxwVrPiLafVjmYzpsfI3l1fRs9IEFL3jSMCki2MNNlNOqui+3tRcd34lWjOATdgXUTQmRl4BDS+QL0pdwsCNBjp6ASl2RhiiIAymIeMiahe9cisWER5Ldjc2saLwGd5ANDJ1/9NC1h+49Y8PYhKKhj346IefwiP0mDCMiOsDH7TpFMN7EDm3f9AO9MVzOJvmH9XA5dIO173coCx0ky/d6APIQE7qK0MAiUXfbjosXA4E+9/fqokcETN2n1EDhZQMhe9UxpRacnDgUxyIARG9rSXUPYBjTgPA==";
+export const ps256 = "gfM8c4KCmalJBq8MbcmrQPdccgZBgcGq1xXG3nBHBeqwkemlZIaG/BV701uwIoNwBhJojGb3ZZlZqHOYo8Ji7062HwEuODgw4wa5LeC5zPCXHq9Rh0Hurt/XEzzIFYezi6wsE3XiiQuNMBcfrEVWPnHbzH4+b3HHsbroFUZnHnMoTnsHG3iEpwFCn7F722bCJKGMDblKQjEi2U0VN4pwUfN0KCAeaML1Ap1zVpG+uFXbcheDX4189qwcfYNk7Nn+APTE8JyZfkV5cxxs9Q9krBF58vhQLVzmFptb/fZPDW9Fup0ndU6ScLndD8evPQGjUyjmSIsA7aou4tvty8Bb8g==";
+export const oaep = "I+bzX9IPtSqO572l0LxN+UIN5k0nb5fCITV8m3pWrrUR2A1iLX8esYDESZeeCvJGnjTWIfnq/Q6S2XLNCdn8YN8iHdQCPCG9ApJBecwFQNhAaJ4KNygih4imEi2oKKZ/5GwyQYpwUXYm7g0pQIyi2rIEalOHC30zN2Em/G+Msr9gvJp0DBy3Sgq/2YrCv471RzlsBqDs/7y6Mb0cVo32mkDbmsDWT/EV/Oe5ubncsw5lsZHdNxSdaOs3M4tjES873ncmwU4PresBixCy/S/5z9Fs+iX6UNEIHn35w3d+tb/KAZGjI8BQW+9FSjWlS+OvjYSju1yi/wQa8MdtsS0SUA==";
+export const rsaPem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA6i/4Q30kwhQ93d+YgNx4o0U8Brpu8tzjiCLCbqF3WkJw9xUn\n4PT7ZWE5t3fgk1RHoJwtilYb9wK1dXzfF8jlOdpjQG+kh/m6Et2w3u+gIdYJMBcC\n/J2VNwK0gos7B+aqRBkBrjdn5/fuUnv53IH9NcucqBDGZNt+5Kxd0G7bkmhQGrsM\nFA8vLa9C5gc9LcF7Ufw+3HgNP6PA+Z1H33+414uFqVisulaHrDlwXbg+EoATJTD6\nDRjJaI8yW2UVqIJGz0euEeaJn6Woydh7JzqdJ6m3R8/Cal91VJpRUIawAxqh54DA\ndqTcHxo/LNDzYwHjUlvhMV5+Y23iPSeAVvg2UwIDAQABAoIBAEFbyvN28TPTN2L9\nXNAV9/tFPtf33zAbssrTPKVonelMYr+qoVsYtDLanCOWqtAjdOwfulwB5UMed+tG\nwvKd6E+pogqhPe+PJD3QrmTBxtS6qgzIV1aOWk8ki6FlXz+4witIOV5Ya0Djwpk1\nrYm7o6IIZfvH1r7ePX9vla0uy0wEFSZCFRdvSTFGH+2txkZ3xNp9OS3trL1pY9hM\nwciED5m9i+kBImtRHoGnrZ4uwpCXRt39EQxj3ReBsjW2iCDpGjzSyN07efGNDRax\nRQ/R5z1YNFgUUpIhZ/IZth6EWcQi2fIFjOaGJvpX9bBxSaB3BmoORpZXfAcC0N/n\n1Sk5RskCgYEA+ntcKpDAr84UAfcaZSmRoB4D07SPe476//NXcnW3Kou1HxOasThy\n16izJjLYGsbNxClM+mxXH74ZLX7VsznF1QTePGKXi3VwOtwV/RqXkSlqKym2HBP5\nhPIc/3j8Ng8ALqEp9xxhsTDfwQ8OIqYNMsX+hOfC8yukgMuI1wpGXrsCgYEA71i2\nwIQtFiXuG+/N2X1U5KA869mfO6HkKGmsYGvHs0/1FejJ7CIR5+sVmfSe1aHRdT09\njbgo26YKh/WjXdJS5WMwR8lZ2f2vujnzZiY8l8OcgiQmuivEA6oic9CbLVLihtt/\nfvfPuAjiqH3VCaL9kKR8FmNftE3hzkwXuoyd6UkCgYEA0ofVE8HO8vVXQ7+Z4+Vo\njRgtR0fAQa4PsgmqOn5OkegTOCeWIda8UB9vVG/vy7HFSVcdaG6fXAK/zsmIfLfW\nXBFXaZHEpmbzCcXqhW5QbqZMojLQ6hCv7NpDHUdnVViOYqL7TsQAKJpXt0EcNGs1\nNLPOFY9nAFRyU/6+6V+tffkCgYB0xY1z44izs5G144tEvtb6LAtM7gG38EYGSXgm\nGq91ll72b3qEUCL4SUNit2v+wlIUpuovCFg2wY2Fw5wOnByBeaEGhP/nUNO5Qai0\nf5c0W+UxwT17uvqI5yqj4nSy6itGrDRJ19Fp8jvTBIE5kGGxfe5kZds9dnniUlGJ\nXC12sQKBgQD4nl9te4R1U/rLZ3eQcZrY6ihH8oqnRQ/VLcrJIjSeJ7KEKzn9z2dr\n4i/Uul145/AbVJVDkdSYI6r+vk/Cc5QZY74EJ0z9609a/gmolnc8m43gWNMYcLNp\nfSjOaYYwxpjmxlCo9SI7ZEJNWApvmPkshN60TVqv+T9HghmoRiX1QQ==\n-----END RSA PRIVATE KEY-----\n";
+export const rsaEnc = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIFLTBXBgkqhkiG9w0BBQ0wSjApBgkqhkiG9w0BBQwwHAQImu48tpthP3ICAggA\nMAwGCCqGSIb3DQIJBQAwHQYJYIZIAWUDBAEqBBBmHvivC3KWi7DxayPTGeWgBIIE\n0N/NP+uGFkkndsZrpi20IbZf4WC53N5FWHEMFm29QZyw0Z/zQ3n8J4TnwVIWLBkp\nvSQthp6lPQ8ktXD9MgvKvrovy+GJVx+adMjQT3mtNzTD/XQi/1xhIgPEG0RBvEQF\nLl7ajkStEw1zmcHiw7IE0psektYU2YoMd82KVWQrP9C4X3l4sMKULW72AjKUKpvt\n6qTvRLixw0n1A98E6SH5bgrjSe+MmLGX4YFvx6FSJWgENSaWZtbmhCQEiVnvh9b2\nahqgnn8MKeUvhfLRsM2tnnESSfwMQKK5OdDiOkLRaGMEfX2GrkLJ1YwTwWEr9FsF\nPETN9WDGY1DleyOD3QhnBcWkW4W8NuNyEImF+fbY1lYbb+UlPXdzW/pcxJnpKmNe\nvcvwRpG2Qwwj7hXLKmy/vhjchAwTjt+MhwOGLfzLKqm48cEmQ22JHdyOX4564sG9\neTWEhA5PtIuEbRQi+oTSS0HoTKyHFcpxOckYmpNU8ptHiD7kZuj4d5Bsw+tmSXNG\nPwfl4bNhPNppIYy3y3JrImDXUx6Vu2mL3/jhX70eJ/WgpdckmCNiyO0YvSu8oxb0\nZTzXus5l55PyQ09wOEzK/9WFG/ke1isBwLcujInJYPZcoAfhypT+QT7wnHgCX31X\n7VHXqiwvQdPBtNqGM+gleygK5eLDYpcOcini0AIkqRcKfLWRjYkxrlz2+a8C1xNR\n9ea+RaP5nuLvOQQOz/yFkVb1IFkRsdS6AF/Lh2PswpfbCEPh/yEChDeDMPf0dcO5\n/N0TTU1t8Bgsl6WzlwvOQ1EQNid8a8uRNcHVzG0GKujlO3bZ1+xs1tQtf2VtJuRW\nDpXWTmghdRxzYFePFon2vRKohmXC3Kb5R1voC5S3rFWp7DPn8l1hzXeYyLOE2aVv\nS3UHmZOE0+pRC+2f08SlA4oB8Y5z7Gr6b4CtoJeMm4gPMDmqafsoPdKiWcsLQJi7\nlnnVGYbm4P/eD4rAth2CZ1iZzhgw+xCdDN0YWWtAfE0PwQAWyKvduHG4ASAh2W2X\nswGjh/BCq0lYl0Gmew+jAYWunmdqR0rkGvHGbQ7GbPdLqmIqJrt10XgUh2NqTdMr\nlsjFMm+GkiH9Dd5uS8ysEIOXUgyDM6cXINoaeL7xLtPKhNCOJeQnC5o1mvh5wDN9\nih+KjOmHBwpMLOHXdXWGCbpP6cNqo3UubBY2C1WRPT5I5mSGACAYKBucDC+dQtKU\nUebbZPnaXF6zROnspYRk8cuAN7bo2+Pac+VnZpWeWKbGFa2ZnXDm0d+nBLLdgevz\nT0d5VxMzoMGkA459xE49J3KRax93mXlamV7IqpY8ctmbCrbgsmt3FRfHMYrXFnV8\npbdPY6CS3BXUlcbRIXn0bUd3Feyq8GAlTagFDhNKim2DGwbg4h6GWkddxgQtkxta\nby9jSQIWuuqltvH/+h8f1FIihp3OJlnxc7bLpIJFwRiX7OAyJrnaqV1hLzyEntTx\nmkkR0kLIe+Y0tsdBD6RivpAKnt9J63u1SIpctuUk2yC0pTf0hK5GEk0xQHu9sBzg\nxVQb1qzGT+Y0Y0ug22ocuK0ZiG7xtYNm4Eq7ENv2xmUo54kutyAqqF9uHN8KOSWa\nDKShp5A7OW1hK7AIrDOXPuWUqFSXOcGBcHVqW5YRSI69\n-----END ENCRYPTED PRIVATE KEY-----\n";
+export const ecJwk = {
+    "kty": "EC",
+    "x": "Ls4ZWFLmYk1L9YxfnpBzafU9LAvcFZxTi116UwsSkwI",
+    "y": "kCip4txuPlZ6ArV2gi0_bQd-4X2W5-iyNFlpuHhBqe8",
+    "crv": "P-256",
+    "d": "q1xUyOdrfc28wAMP8LEitHEuIHPZLz_rPAMQAm8vcpk"
+};
+export const ecPkcs8 = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgq1xUyOdrfc28wAMP8LEitHEuIHPZLz/rPAMQAm8vcpmhRANCAAQuzhlYUuZiTUv1jF+ekHNp9T0sC9wVnFOLXXpTCxKTApAoqeLcbj5WegK1doItP20HfuF9lufosjRZabh4Qanv";
+export const ecSpki = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAELs4ZWFLmYk1L9YxfnpBzafU9LAvcFZxTi116UwsSkwKQKKni3G4+VnoCtXaCLT9tB37hfZbn6LI0WWm4eEGp7w==";
+export const ecSec1 = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIKtcVMjna33NvMADD/CxIrRxLiBz2S8/6zwDEAJvL3KZoAoGCCqGSM49\nAwEHoUQDQgAELs4ZWFLmYk1L9YxfnpBzafU9LAvcFZxTi116UwsSkwKQKKni3G4+\nVnoCtXaCLT9tB37hfZbn6LI0WWm4eEGp7w==\n-----END EC PRIVATE KEY-----\n";
+export const es256 = "/Ji08vNfno6kGyyuB+w+IpD2JtZU9H0aa9WF2YTa7HM9DPVkYkb9I1icgHcJbr7w18oZwU2bdeSyG0AMam5t/A==";
+export const es256der = "MEUCIFVXnZY2GmiqdCAuBUDccwL3jiJUpQYjI4YS3l4BQmGhAiEA8/80WsaaR7j4/B441wWYm8Z4CJmScZeu3QqY8Rl39W4=";
+export const ec2Jwk = {
+    "kty": "EC",
+    "x": "xXNaDyDiieji0tIjzWaZji4Liay9ICyh4z85ZEPRWN0",
+    "y": "Dn6yLOsb549U-jk3hTAKGCkK-cARHSOK5zpuVKZrMls",
+    "crv": "P-256"
+};
+export const ecdh = "2a4f080718c4a21fa209f521035bcb9f3facb0fb700078f8eac1483cdc249ad9";
+export const edJwk = {
+    "crv": "Ed25519",
+    "d": "XfLLZjpsNfuLXtlkZ6RIbIGw6gdaSsVZelNfR9ZSwdQ",
+    "x": "VBVLB9Pl35eO-pDwd6yjariSX4EeODRWi7hUuQiFdZU",
+    "kty": "OKP"
+};
+export const edPkcs8 = "MC4CAQAwBQYDK2VwBCIEIF3yy2Y6bDX7i17ZZGekSGyBsOoHWkrFWXpTX0fWUsHU";
+export const eddsa = "GR2ogmWKlXYXD86N/mn7nrgES1kb0WI56rOxvnshQOghq5P+Xt919rpwPFmGzeyWhwTTqwOjmw5YF6k9wZhHCg==";
+export const x1 = {
+    "crv": "X25519",
+    "d": "uBR5m-FS0w_LObLFYyPUouf7kTfso4yahzu5pKwxlGQ",
+    "x": "VIID0Cp9-yq2Km3u-epI_MigT0dkNE23rBlBmfKoQhg",
+    "kty": "OKP"
+};
+export const x2 = {
+    "crv": "X25519",
+    "x": "ccIvZrEEfOWaP3rbNPeWa1TUsJ8tO57fa1khgFY2-hM",
+    "kty": "OKP"
+};
+export const x = "f15a5d673d2f2610817771091e6e415418973e95bfd89d2e299d1b031d3c805d";
+export const crc = {
+    "crc32": "c81595c4",
+    "crc32c": "82674c4b",
+    "crc64nvme": "1ab1e244624a7eff"
+};
