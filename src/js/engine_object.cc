@@ -183,6 +183,23 @@ int js_entries(js_isolate *js, js_value map_or_set, js_value *array)
     return 0;
 }
 
+bool js_preview(js_isolate *js, js_value v, js_value *array, bool *keyed)
+{
+    js_fallible(js);
+    v8::Local<v8::Array> list;
+    if (!js_local(v)->IsObject() || !js_as<v8::Object>(v)->PreviewEntries(keyed).ToLocal(&list))
+        return false;
+    *array = js_of(list);
+    return true;
+}
+
+void js_proxy_parts(js_value proxy, js_value *target, js_value *handler)
+{
+    CD_ASSERT(js_local(proxy)->IsProxy());
+    *target = js_of(js_as<v8::Proxy>(proxy)->GetTarget());
+    *handler = js_of(js_as<v8::Proxy>(proxy)->GetHandler());
+}
+
 js_value js_external(js_isolate *js, void *ptr)
 {
     return js_of(v8::External::New(js->v8, ptr));

@@ -46,6 +46,17 @@ bool js_is(js_value v, js_class what)
     case JS_IS_WASM_MODULE: return l->IsWasmModuleObject();
     case JS_IS_NAMESPACE: return l->IsModuleNamespaceObject();
     case JS_IS_GENERATOR: return l->IsGeneratorObject();
+    case JS_IS_GENERATOR_FUNCTION: return l->IsGeneratorFunction();
+    case JS_IS_WEAK_MAP: return l->IsWeakMap();
+    case JS_IS_WEAK_SET: return l->IsWeakSet();
+    case JS_IS_MAP_ITERATOR: return l->IsMapIterator();
+    case JS_IS_SET_ITERATOR: return l->IsSetIterator();
+    case JS_IS_ARGUMENTS: return l->IsArgumentsObject();
+    case JS_IS_NUMBER_OBJECT: return l->IsNumberObject();
+    case JS_IS_STRING_OBJECT: return l->IsStringObject();
+    case JS_IS_BOOLEAN_OBJECT: return l->IsBooleanObject();
+    case JS_IS_BIGINT_OBJECT: return l->IsBigIntObject();
+    case JS_IS_SYMBOL_OBJECT: return l->IsSymbolObject();
     case JS_CLASS_COUNT: break;
     }
     CD_UNREACHABLE();
@@ -403,6 +414,19 @@ int js_to_utf8(js_isolate *js, js_value v, cd_buf *out)
         return JS_THREW;
     js_v8_utf8(js, s, out);
     return 0;
+}
+
+void js_string_add_utf16(js_isolate *js, js_value string, cd_buf *out)
+{
+    CD_ASSERT(js_local(string)->IsString());
+    v8::String::ValueView view(js->v8, js_as<v8::String>(string));
+    char *to = cd_buf_reserve(out, (size_t)view.length() * 2);
+    for (uint32_t i = 0; i < view.length(); i++) {
+        uint16_t unit = view.is_one_byte() ? view.data8()[i] : view.data16()[i];
+        to[i * 2] = static_cast<char>(unit & 0xff);
+        to[i * 2 + 1] = static_cast<char>(unit >> 8);
+    }
+    out->len += (size_t)view.length() * 2;
 }
 
 bool js_string_add_latin1(js_isolate *js, js_value string, cd_buf *out)

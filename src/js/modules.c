@@ -127,6 +127,20 @@ static int builtin_make(struct js_worker *w, struct cd_str specifier, js_value e
     return rc;
 }
 
+/* node:x and x are one module: the other one's, if it is there. */
+static struct js_ref *builtin_alias(struct js_worker *w, struct cd_str specifier)
+{
+    static const struct cd_str prefix = CD_STR("node:");
+    if (cd_str_starts(specifier, prefix))
+        return cd_map_get(&w->builtins, cd_str_sub(specifier, prefix.len, SIZE_MAX));
+    struct cd_buf name = {0};
+    cd_buf_add_str(&name, prefix);
+    cd_buf_add_str(&name, specifier);
+    struct js_ref *known = cd_map_get(&w->builtins, cd_buf_str(&name));
+    cd_buf_deinit(&name);
+    return known;
+}
+
 /* CD_ENOTFOUND: there is none of that name. */
 static int builtin_get(struct js_worker *w, struct cd_str specifier, js_value *module)
 {
@@ -143,7 +157,11 @@ static int builtin_get(struct js_worker *w, struct cd_str specifier, js_value *m
         return rc;
     if (js_kind(exports) != JS_OBJECT)
         return CD_ENOTFOUND;
-    rc = builtin_make(w, specifier, exports, module);
+    known = builtin_alias(w, specifier);
+    if (known != NULL)
+        *module = js_ref_get(w->js, known);
+    else
+        rc = builtin_make(w, specifier, exports, module);
     if (rc != 0)
         return rc;
     known = cd_new(struct js_ref);

@@ -2,6 +2,13 @@
 #ifndef JS_OPS_NODE_H
 #define JS_OPS_NODE_H
 
-#define JS_OPS_NODE(X)
+#define JS_OPS_NODE(X)                                                                                       \
+    X(preview)                                                                                               \
+    X(proxy_parts)                                                                                           \
+    X(buffer_decode)                                                                                         \
+    X(buffer_encode)                                                                                         \
+    X(buffer_find)                                                                                           \
+    X(buffer_compare)                                                                                        \
+    X(buffer_check)
 
 #endif

@@ -41,6 +41,17 @@ enum js_class {
     JS_IS_WASM_MODULE,
     JS_IS_NAMESPACE, /* Of a module. */
     JS_IS_GENERATOR,
+    JS_IS_GENERATOR_FUNCTION,
+    JS_IS_WEAK_MAP,
+    JS_IS_WEAK_SET,
+    JS_IS_MAP_ITERATOR,
+    JS_IS_SET_ITERATOR,
+    JS_IS_ARGUMENTS,
+    JS_IS_NUMBER_OBJECT,
+    JS_IS_STRING_OBJECT,
+    JS_IS_BOOLEAN_OBJECT,
+    JS_IS_BIGINT_OBJECT,
+    JS_IS_SYMBOL_OBJECT,
     JS_CLASS_COUNT
 };
 bool js_is(js_value v, enum js_class what);
@@ -101,6 +112,7 @@ void js_string_add(struct js_isolate *js, js_value string, struct cd_buf *out);
 CD_MUST_USE int js_to_utf8(struct js_isolate *js, js_value v, struct cd_buf *out);
 /* Whether every unit is below 256, and then appends them as bytes; else appends nothing. */
 bool js_string_add_latin1(struct js_isolate *js, js_value string, struct cd_buf *out);
+void js_string_add_utf16(struct js_isolate *js, js_value string, struct cd_buf *out); /* Little-endian. */
 bool js_string_eq(struct js_isolate *js, js_value string, const char *ascii);
 
 /* ---- Objects ---- */
@@ -137,6 +149,11 @@ bool js_has_private(struct js_isolate *js, js_value object, unsigned name);
 
 /* Entries of a Map (key, value, key, value, ...) or a Set as an array, without running JavaScript. */
 CD_MUST_USE int js_entries(struct js_isolate *js, js_value map_or_set, js_value *array);
+/* What is left in a Map, Set, WeakMap, WeakSet or an iterator of one, without moving it. keyed: as of a Map.
+ * False: v is none of these. */
+bool js_preview(struct js_isolate *js, js_value v, js_value *array, bool *keyed);
+/* Of a Proxy; both are null when it was revoked. */
+void js_proxy_parts(js_value proxy, js_value *target, js_value *handler);
 
 js_value js_external(struct js_isolate *js, void *ptr); /* A pointer in JavaScript's hands, opaque to it. */
 void *js_as_external(js_value external);

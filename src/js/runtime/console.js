@@ -1,5 +1,6 @@
 // console.js: console. runtime.md 5.7.
-import { inspectArgs } from './inspect.js';
+import { inspect, inspectArgs } from './inspect.js';
+import { table } from './table.js';
 
 const write = host.console;
 const counts = new Map();
@@ -23,7 +24,7 @@ const methods = {
     trace(...args) {
         const where = { name: 'Trace', message: inspectArgs(args) };
         Error.captureStackTrace(where, methods.trace);
-        print(1, [where.stack]);
+        print(1, ['%s', where.stack]);
     },
     assert(condition, ...args) {
         if (condition) return;
@@ -31,9 +32,12 @@ const methods = {
         else args.unshift('Assertion failed');
         print(3, args);
     },
-    dir: (value) => print(1, [value]),
+    dir: (value, options) => print(1, [inspect(value, { customInspect: false, ...options })]),
     dirxml: (...args) => print(1, args),
-    table: (value) => print(1, [value]),
+    table(value, properties) {
+        if (properties !== undefined && !Array.isArray(properties)) throw new TypeError('The "properties" argument must be an instance of Array.');
+        print(1, [table(value, properties) ?? value]);
+    },
     group(...args) {
         if (args.length > 0) print(1, args);
         indent += '  ';

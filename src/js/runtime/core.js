@@ -139,7 +139,11 @@ export function expose(classes) {
     }
 }
 
+// Prototypes of the platform's classes: their accessors are what console shows of an object.
+export const webInterfaces = new Set();
+
 export function shape(cls, name = cls.name.replace(/^_|\d+$/g, '')) { // The bundler renames some: _Name, Name2.
+    webInterfaces.add(cls.prototype);
     Object.defineProperty(cls, 'name', { value: name, configurable: true });
     for (const target of [cls.prototype, cls]) {
         for (const [key, d] of Object.entries(Object.getOwnPropertyDescriptors(target))) {

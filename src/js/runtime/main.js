@@ -14,6 +14,7 @@ import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';
 import { Headers } from './headers.js';
 import { Request, Response } from './http.js';
+import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup } from './worker.js';
 import { fillGaps } from './globals.js';

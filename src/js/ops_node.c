@@ -1,0 +1,261 @@
+/* js/ops_node.c: host functions for node: modules: looking into values, and the encodings of Buffer. */
+#include "js/ops_node.h"
+
+#include <string.h>
+
+#include "base/encode.h"
+#include "js/ops.h"
+#include "js/worker_internal.h"
+
+/* preview(value): [entries, keyed?] of a collection or an iterator of one, which is not moved; undefined for
+ * others. */
+int js_op_preview(struct js_args *a)
+{
+    js_value list;
+    bool keyed = false;
+    if (!js_preview(a->js, js_arg(a, 0), &list, &keyed))
+        return 0;
+    const js_value pair[] = {list, js_bool(a->js, keyed)};
+    js_return(a, js_array(a->js, pair, 2));
+    return 0;
+}
+
+/* proxy_parts(value): [target, handler] of a Proxy; undefined for other values. */
+int js_op_proxy_parts(struct js_args *a)
+{
+    if (!js_is(js_arg(a, 0), JS_IS_PROXY))
+        return 0;
+    js_value pair[2];
+    js_proxy_parts(js_arg(a, 0), &pair[0], &pair[1]);
+    js_return(a, js_array(a->js, pair, 2));
+    return 0;
+}
+
+/* ---- Encodings; the numbers are those of runtime/node/encodings.js ---- */
+
+enum encoding { ENC_UTF8, ENC_HEX, ENC_BASE64, ENC_BASE64URL, ENC_LATIN1, ENC_ASCII, ENC_UTF16LE };
+
+static int bytes_arg(struct js_args *a, unsigned index, uint8_t *small, struct cd_str *out)
+{
+    if (!js_bytes_read(js_arg(a, index), small, out))
+        return js_throw_error(a->js, JS_TYPE_ERROR, "not an ArrayBuffer or a view");
+    return 0;
+}
+
+/* buffer_decode(bytes, start, end, encoding): a string. */
+int js_op_buffer_decode(struct js_args *a)
+{
+    uint8_t small[64];
+    struct cd_str bytes;
+    uint64_t start, end, encoding;
+    int rc = bytes_arg(a, 0, small, &bytes);
+    if (rc == 0)
+        rc = js_arg_u64(a, 1, &start);
+    if (rc == 0)
+        rc = js_arg_u64(a, 2, &end);
+    if (rc == 0)
+        rc = js_arg_u64(a, 3, &encoding);
+    if (rc != 0)
+        return rc;
+    end = end < bytes.len ? end : bytes.len;
+    start = start < end ? start : end;
+    bytes = cd_str_sub(bytes, start, end - start);
+    struct cd_buf text = {0};
+    js_value v;
+    switch ((enum encoding)encoding) {
+    case ENC_UTF8: rc = js_string(a->js, bytes, &v); break;
+    case ENC_HEX: cd_hex_encode(&text, bytes); break;
+    case ENC_BASE64: cd_base64_encode(&text, bytes, CD_BASE64_STD, true); break;
+    case ENC_BASE64URL: cd_base64_encode(&text, bytes, CD_BASE64_URL, false); break;
+    case ENC_LATIN1: rc = js_string_latin1(a->js, bytes, &v); break;
+    case ENC_ASCII:
+        cd_buf_add_str(&text, bytes);
+        for (size_t i = 0; i < text.len; i++)
+            text.ptr[i] &= 0x7f;
+        break;
+    case ENC_UTF16LE: cd_buf_add(&text, bytes.ptr, bytes.len & ~(size_t)1); break;
+    }
+    switch ((enum encoding)encoding) {
+    case ENC_UTF8:
+    case ENC_LATIN1: break;
+    case ENC_UTF16LE:
+        /* The buffer comes from malloc: aligned for the units. */
+        rc = js_string_utf16(a->js, (const uint16_t *)(const void *)text.ptr, text.len / 2, &v);
+        break;
+    case ENC_HEX:
+    case ENC_BASE64:
+    case ENC_BASE64URL:
+    case ENC_ASCII: rc = js_string_latin1(a->js, cd_buf_str(&text), &v); break;
+    }
+    cd_buf_deinit(&text);
+    if (rc == 0)
+        js_return(a, v);
+    return rc;
+}
+
+static int hex_digit(unsigned unit)
+{
+    if (unit >= '0' && unit <= '9')
+        return (int)unit - '0';
+    unit |= 0x20;
+    return unit >= 'a' && unit <= 'f' ? (int)unit - 'a' + 10 : -1;
+}
+
+static int base64_digit(unsigned unit)
+{
+    if (unit >= 'A' && unit <= 'Z')
+        return (int)unit - 'A';
+    if (unit >= 'a' && unit <= 'z')
+        return (int)unit - 'a' + 26;
+    if (unit >= '0' && unit <= '9')
+        return (int)unit - '0' + 52;
+    if (unit == '+' || unit == '-')
+        return 62;
+    return unit == '/' || unit == '_' ? 63 : -1;
+}
+
+/* As Buffer reads hex: up to the first pair that is none. */
+static void hex_add(struct cd_buf *out, const struct cd_buf *units)
+{
+    for (size_t i = 0; i + 4 <= units->len; i += 4) {
+        int high = hex_digit(cd_get_u16(units->ptr + i)), low = hex_digit(cd_get_u16(units->ptr + i + 2));
+        if (high < 0 || low < 0)
+            return;
+        cd_buf_add_byte(out, (char)(high << 4 | low));
+    }
+}
+
+/* As Buffer reads base64: both alphabets, other characters are skipped, padding ends it. */
+static void base64_add(struct cd_buf *out, const struct cd_buf *units)
+{
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < units->len; i += 2) {
+        uint16_t unit = cd_get_u16(units->ptr + i);
+        if (unit == '=')
+            break;
+        int digit = base64_digit(unit);
+        if (digit < 0)
+            continue;
+        bits = bits << 6 | (uint32_t)digit;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            cd_buf_add_byte(out, (char)(bits >> count & 0xff));
+        }
+    }
+}
+
+/* buffer_encode(string, encoding): a Uint8Array. */
+int js_op_buffer_encode(struct js_args *a)
+{
+    uint64_t encoding;
+    int rc = js_arg_u64(a, 1, &encoding);
+    if (rc != 0)
+        return rc;
+    if (js_kind(js_arg(a, 0)) != JS_STRING)
+        return js_throw_error(a->js, JS_TYPE_ERROR, "not a string");
+    struct cd_buf out = {0}, units = {0};
+    if (encoding == ENC_UTF8) {
+        js_string_add(a->js, js_arg(a, 0), &out);
+    } else if (encoding == ENC_UTF16LE) {
+        js_string_add_utf16(a->js, js_arg(a, 0), &out);
+    } else if ((encoding != ENC_LATIN1 && encoding != ENC_ASCII) ||
+               !js_string_add_latin1(a->js, js_arg(a, 0), &out)) {
+        js_string_add_utf16(a->js, js_arg(a, 0), &units);
+        if (encoding == ENC_HEX)
+            hex_add(&out, &units);
+        else if (encoding == ENC_BASE64 || encoding == ENC_BASE64URL)
+            base64_add(&out, &units);
+        else
+            for (size_t i = 0; i < units.len; i += 2)
+                cd_buf_add_byte(&out, units.ptr[i]);
+    }
+    js_value v;
+    rc = js_uint8_array_copy(a->js, cd_buf_str(&out), &v);
+    cd_buf_deinit(&out);
+    cd_buf_deinit(&units);
+    if (rc == 0)
+        js_return(a, v);
+    return rc;
+}
+
+/* buffer_find(bytes, needle, from, backwards, step): the offset of the first needle at or behind from, or the
+ * last at or before it, at multiples of step bytes; -1: none. needle is not empty. */
+int js_op_buffer_find(struct js_args *a)
+{
+    uint8_t small[64], small2[64];
+    struct cd_str bytes, needle;
+    uint64_t from, step;
+    int rc = bytes_arg(a, 0, small, &bytes);
+    if (rc == 0)
+        rc = bytes_arg(a, 1, small2, &needle);
+    if (rc == 0)
+        rc = js_arg_u64(a, 2, &from);
+    if (rc == 0)
+        rc = js_arg_u64(a, 4, &step);
+    if (rc != 0)
+        return rc;
+    bool backwards = js_to_bool(a->js, js_arg(a, 3));
+    js_return_int(a, -1);
+    if (needle.len == 0 || needle.len > bytes.len || step == 0)
+        return 0;
+    size_t last = bytes.len - needle.len;
+    if (!backwards) {
+        while (from <= last) {
+            const char *at = memchr(bytes.ptr + from, needle.ptr[0], last - from + 1);
+            if (at == NULL)
+                return 0;
+            from = (size_t)(at - bytes.ptr);
+            if (from % step == 0 && memcmp(at, needle.ptr, needle.len) == 0) {
+                js_return_number(a, (double)from);
+                return 0;
+            }
+            from++;
+        }
+        return 0;
+    }
+    for (size_t at = (from < last ? from : last) + 1; at-- > 0;) {
+        if (at % step == 0 && memcmp(bytes.ptr + at, needle.ptr, needle.len) == 0) {
+            js_return_number(a, (double)at);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* buffer_compare(a, b): -1, 0 or 1. */
+int js_op_buffer_compare(struct js_args *a)
+{
+    uint8_t small[64], small2[64];
+    struct cd_str x, y;
+    int rc = bytes_arg(a, 0, small, &x);
+    if (rc == 0)
+        rc = bytes_arg(a, 1, small2, &y);
+    if (rc != 0)
+        return rc;
+    size_t len = x.len < y.len ? x.len : y.len;
+    int order = len == 0 ? 0 : memcmp(x.ptr, y.ptr, len);
+    if (order == 0)
+        order = x.len < y.len ? -1 : x.len > y.len;
+    js_return_int(a, order < 0 ? -1 : order > 0);
+    return 0;
+}
+
+/* buffer_check(bytes, ascii): whether they are UTF-8, or ASCII. */
+int js_op_buffer_check(struct js_args *a)
+{
+    uint8_t small[64];
+    struct cd_str bytes;
+    int rc = bytes_arg(a, 0, small, &bytes);
+    if (rc != 0)
+        return rc;
+    bool ok = true;
+    if (!js_to_bool(a->js, js_arg(a, 1)))
+        ok = cd_str_is_utf8(bytes);
+    else
+        for (size_t i = 0; i < bytes.len && ok; i++)
+            ok = (unsigned char)bytes.ptr[i] < 0x80;
+    js_return_bool(a, ok);
+    return 0;
+}
