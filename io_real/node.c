@@ -3,6 +3,7 @@
  * A stopping loop with nothing pending parks, but still takes mail, because another loop may need an answer
  * to finish. When all are parked and no message is under way none can ever come again, and all quit together.
  */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -63,6 +64,17 @@ unsigned io_process_id(struct io *io)
 {
     (void)io;
     return (unsigned)getpid();
+}
+
+int io_process_program(struct io *io, struct cd_buf *out)
+{
+    char path[PATH_MAX];
+    (void)io;
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (n <= 0 || n == sizeof path)
+        return IO_FAULT;
+    cd_buf_add(out, path, (size_t)n);
+    return IO_OK;
 }
 
 struct io_real *io_real_of(struct io *io)

@@ -22,7 +22,8 @@ static const struct cli_flag_info flags[CLI_FLAG_COUNT] = {
     [CLI_JSON] = {"--json", .help = "JSON instead of text"},
     [CLI_PEER] = {"--peer", "NODE_ID", .repeatable = true, .help = "probe this node (repeatable)"},
     [CLI_READ_ONLY] = {"--read-only", .help = "write nothing to the bucket"},
-    [CLI_CONFIG] = {"--config", "PATH", .help = "configuration file of the project"},
+    [CLI_CONFIG] = {"--config", "PATH", .repeatable = true, .brief = "-c",
+                    .help = "configuration file, or directory, of the project"},
     [CLI_DRY_RUN] = {"--dry-run", .help = "change nothing"},
     [CLI_GRACE_SECS] = {"--grace-secs", "N", .help = "spare epochs younger than this (default: 3600)"},
     [CLI_COMMAND] = {"--command", "SQL", .help = "statements to execute"},
@@ -62,7 +63,8 @@ const struct cli_flag_info *cli_flag_info(enum cli_flag flag)
 static enum cli_flag flag_named(struct cd_str name)
 {
     for (unsigned i = 0; i < CLI_FLAG_COUNT; i++) {
-        if (cd_str_eq(name, cd_str(flags[i].name)))
+        if (cd_str_eq(name, cd_str(flags[i].name)) ||
+            (flags[i].brief != NULL && cd_str_eq(name, cd_str(flags[i].brief))))
             return (enum cli_flag)i;
     }
     return CLI_FLAG_COUNT;
@@ -133,6 +135,7 @@ static int parse_flag(struct cli *c, const struct cli_command *command, struct c
     if (info->repeatable) {
         if (a->repeated_count == CLI_REPEAT_MAX)
             return cli_fail(c, "%s is given more than %d times", info->name, CLI_REPEAT_MAX);
+        a->repeated_flag[a->repeated_count] = flag;
         a->repeated[a->repeated_count++] = value;
     }
     a->given |= CLI_F(flag);

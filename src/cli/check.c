@@ -208,6 +208,8 @@ int cli_check_dev(struct cli *c)
     if (cli_given(a, CLI_WATCH_IGNORE) && cli_given(a, CLI_NO_WATCH))
         return cli_fail(c, "--watch-ignore cannot be used with --no-watch");
     for (unsigned i = 0; i < a->repeated_count; i++) {
+        if (a->repeated_flag[i] != CLI_WATCH_IGNORE)
+            continue;
         struct cd_buf why = {0}, quoted = {0};
         int rc = cli_glob_check(a->repeated[i], &why);
         cli_quote(&quoted, a->repeated[i]);

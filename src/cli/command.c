@@ -1,6 +1,7 @@
 /* cli/command.c: the command table, and how an invocation finds its command and ends. */
 #include "cli/command.h"
 
+#include "cli/dev.h"
 #include "cli/serve.h"
 #include "cli/text.h"
 
@@ -18,9 +19,13 @@ static const struct cli_command commands[] = {
      .run = cli_serve},
     {"dev", "[PROJECT] [options]", "local development server",
      CLI_F(CLI_HOST) | CLI_F(CLI_PORT) | CLI_F(CLI_LOGS) | CLI_F(CLI_NO_WATCH) | CLI_F(CLI_WATCH_IGNORE) |
-         CLI_F(CLI_CLEAN),
-     .max = 1, .node = true, .check = cli_check_dev,
-     .more = "Sources outside of the project are not watched."},
+         CLI_F(CLI_CLEAN) | CLI_F(CLI_CONFIG),
+     .max = 1, .node = true, .check = cli_check_dev, .run = cli_dev,
+     .more =
+         "PROJECT is a directory or a configuration file (default: the current directory). Without PROJECT "
+         "the first --config is the project; each further one is a script that service bindings of the "
+         "others can name. State is kept in .celld/dev of the project. Sources outside of the projects are "
+         "not watched."},
     {"deploy", "[PROJECT] [options]", "build and publish an application",
      CLI_FLEET_FLAGS | CLI_F(CLI_CONFIG) | CLI_F(CLI_DRY_RUN) | CLI_F(CLI_JSON), .max = 1,
      .needs_bucket = "deploy",
@@ -257,7 +262,8 @@ static int run_command(struct cli *c, const struct cli_command *command, const c
         rc = cli_check_fleet(c, command);
     if (rc != 0)
         return rc;
-    if (command->node) {
+    /* Of the node that celld dev runs, celld dev has told already. */
+    if (command->node && !cli_is_set(&c->settings, CLI_SET_INTERNAL_DEV_STORE)) {
         cli_settings_unknown(c->env, warn_unknown, c);
         warn_without_effect(c);
     }

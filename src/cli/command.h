@@ -54,13 +54,14 @@ enum cli_flag {
     CLI_FLAG_COUNT
 };
 
-#define CLI_REPEAT_MAX 256 /* Of one repeatable flag. */
+#define CLI_REPEAT_MAX 256 /* Of repeatable flags. */
 
 struct cli_flag_info {
     const char *name; /* "--bucket" */
     const char *value; /* Its placeholder in help, "URL"; NULL: the flag takes none. */
     bool repeatable;
     const char *help;
+    const char *brief; /* "-c"; NULL: none. */
 };
 const struct cli_flag_info *cli_flag_info(enum cli_flag flag);
 
@@ -80,7 +81,8 @@ CD_STATIC_ASSERT(CLI_FLAG_COUNT <= 64, "a set of flags is one word");
 struct cli_args {
     uint64_t given;
     struct cd_str value[CLI_FLAG_COUNT]; /* Of the last one, when given. */
-    struct cd_str repeated[CLI_REPEAT_MAX]; /* All values of the command's repeatable flag. */
+    struct cd_str repeated[CLI_REPEAT_MAX]; /* All values of repeatable flags, in their order, */
+    enum cli_flag repeated_flag[CLI_REPEAT_MAX]; /* and which one each is of. */
     unsigned repeated_count;
     struct cd_str *positional; /* owned */
     unsigned positional_count;

@@ -25,6 +25,8 @@ static void flag_entry(struct cd_buf *out, enum cli_flag flag)
     const char *env = "";
     cd_buf_addf(&left, info->value == NULL ? "%s" : "%s %s", info->name, info->value);
     cd_buf_addf(&text, "%s", info->help);
+    if (info->brief != NULL)
+        cd_buf_addf(&text, "; also %s", info->brief);
     for (unsigned id = 0; id < CLI_SET_COUNT; id++) {
         const struct cli_setting *s = cli_setting((enum cli_set)id);
         if (s->flag != NULL && strcmp(s->flag, info->name) == 0) {

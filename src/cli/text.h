@@ -19,6 +19,9 @@ unsigned cli_text_distance(struct cd_str a, struct cd_str b);
 /* Whether pattern is a glob of --watch-ignore: not empty, relative, brackets and escapes closed. CD_ESYNTAX
  * with the reason in why. */
 CD_MUST_USE int cli_glob_check(struct cd_str pattern, struct cd_buf *why);
+/* Whether the pattern covers path, or a directory that path lies in; both relative, with / between names. *
+ * and ? stand for what is no slash, ** as a whole name for any names or none. */
+bool cli_glob_match(struct cd_str pattern, struct cd_str path);
 /* The rest of a paragraph at `indent`, wrapped at `width` columns by words. No line break at the end. */
 void cli_wrap(struct cd_buf *out, struct cd_str text, unsigned indent, unsigned width, unsigned column);
 

@@ -97,6 +97,8 @@ unsigned io_loop_index(struct io *io); /* 0: the control loop; then shards. */
 unsigned io_loop_count(struct io *io);
 /* Of this process, for people who look for it; decides nothing. */
 unsigned io_process_id(struct io *io);
+/* Appends the path of the program that runs: a child can be the same. IO_FAULT where the system hides it. */
+CD_MUST_USE int io_process_program(struct io *io, struct cd_buf *out);
 /* The loop ends once nothing is pending any more, or at once after the op in flight when force. */
 void io_stop(struct io *io);
 

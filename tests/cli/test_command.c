@@ -302,7 +302,9 @@ static void test_arguments_of_dev(void **state)
     rig_refuses(NULL, "dev --watch-ignore dist/** --watch-ignore [a",
                 "Error: --watch-ignore has invalid pattern \"[a\": a [ is not closed");
     rig_refuses(NULL, "dev --watch-ignore ''", "Error: --watch-ignore has invalid pattern \"\": it is empty");
-    rig_accepts(NULL, "dev app --host ::1 --port 1 --logs --clean --watch-ignore []a] --watch-ignore \\[");
+    rig_refuses_with(NULL,
+                     "dev app --host ::1 --port 1 --logs --clean --watch-ignore []a] --watch-ignore \\[",
+                     "app: there is no such file or directory");
 }
 
 CD_TESTS(command, cmocka_unit_test(test_help_and_version), cmocka_unit_test(test_a_debug_build_says_so),

@@ -1,0 +1,388 @@
+/* cli/dev.c: `celld dev`: builds a project, runs a node that serves it, and does so again when it changes
+ * (operations.md 4). */
+#include "cli/dev.h"
+
+#include "cli/dev_internal.h"
+#include "deploy/files.h"
+
+#define SIGNAL_INT 2
+
+/* ---- Waiting and tasks ---- */
+
+void cli_dev_wake(struct cli_dev *d)
+{
+    io_signal_wake(&d->news, IO_OK);
+}
+
+bool cli_dev_wait(struct cli_dev *d, bool (*holds)(const struct cli_dev *d), uint64_t deadline_ns)
+{
+    while (!holds(d)) {
+        struct io_op op = {0};
+        io_signal_wait(&d->news, d->io, &op, NULL);
+        if (io_await(&op, deadline_ns) == IO_TIMEDOUT)
+            return holds(d);
+    }
+    return true;
+}
+
+static void task_flow(void *arg)
+{
+    struct cli_dev *d = arg;
+    d->task.rc = d->task.run(d, &d->task.why);
+    d->task.running = false;
+    cli_dev_wake(d);
+}
+
+static bool task_or_stop(const struct cli_dev *d)
+{
+    return !d->task.running || d->stopping;
+}
+
+static bool task_over(const struct cli_dev *d)
+{
+    return !d->task.running;
+}
+
+int cli_dev_task_run(struct cli_dev *d, const char *name, int (*run)(struct cli_dev *d, struct cd_buf *why),
+                     struct cd_buf *why)
+{
+    CD_ASSERT(!d->task.running);
+    d->task.run = run;
+    d->task.running = true;
+    cd_buf_clear(&d->task.why);
+    struct io_fiber *fiber = io_spawn(d->io, name, task_flow, d);
+    (void)cli_dev_wait(d, task_or_stop, IO_FOREVER); /* A build has a bound of its own. */
+    if (d->task.running)
+        io_fiber_cancel(fiber);
+    (void)cli_dev_wait(d, task_over, IO_FOREVER);
+    cd_buf_add_str(why, cd_buf_str(&d->task.why));
+    return d->stopping && d->task.rc != 0 ? IO_CANCELED : d->task.rc;
+}
+
+/* ---- The main flow ---- */
+
+static int node_begin(struct cli_dev *d, struct cd_buf *why)
+{
+    int rc = cli_dev_node_start(d, why);
+    if (rc == 0)
+        rc = cli_dev_node_wait(d, why);
+    if (rc == 0)
+        cli_dev_ready(&d->view, d->host, d->port);
+    return rc;
+}
+
+/* The port must be ours alone. The node would share it with another process of this user. */
+static int port_check(struct cli_dev *d, struct cd_buf *why)
+{
+    struct io_listener listener = {0};
+    struct io_addr at = {.port = d->port};
+    struct io_op op = {0};
+    memcpy(at.host, d->host.ptr, d->host.len);
+    int rc = io_listen(&listener, d->io, &at, 0);
+    if (rc == IO_OK) {
+        io_listener_close(&listener, &op, NULL);
+        return io_await(&op, IO_FOREVER); /* Closing completes by itself. */
+    }
+    bool v6 = cd_str_find(d->host, ':', 0) != SIZE_MAX;
+    cd_buf_addf(why, "cannot listen on %s%.*s%s:%u: ", v6 ? "[" : "", (int)d->host.len, d->host.ptr,
+                v6 ? "]" : "", d->port);
+    if (rc == IO_BUSY || rc == IO_EXISTS)
+        cd_buf_addf(why, "address already in use; choose another --port");
+    else
+        cd_buf_addf(why, "%s", cd_err_text(rc));
+    return rc;
+}
+
+/* Serves the last version at once when nothing has changed since; whether that is really so is looked at
+ * after. */
+static int begin(struct cli_dev *d, struct cd_buf *why)
+{
+    int rc = port_check(d, why);
+    bool built = rc == 0 && cli_dev_is_built(d);
+    if (rc == 0 && !built) {
+        cli_dev_step(&d->view, "building the application");
+        rc = cli_dev_task_run(d, "build", cli_dev_build, why);
+    }
+    if (rc == 0)
+        rc = node_begin(d, why);
+    if (rc == 0 && d->watched)
+        rc = cli_dev_watch_start(d, why);
+    if (rc == 0 && built && cli_dev_task_run(d, "verify", cli_dev_verify, why) != 0)
+        d->watch.changed = true;
+    return rc;
+}
+
+static int restart(struct cli_dev *d, struct cd_buf *why)
+{
+    cli_dev_step(&d->view, "restarting the application");
+    cli_dev_node_stop(d);
+    return d->stopping ? IO_CANCELED : node_begin(d, why);
+}
+
+/* Errors of the application end nothing: what it served before it goes on serving. */
+static int rebuild(struct cli_dev *d, struct cd_buf *why)
+{
+    struct cd_buf reason = {0};
+    cli_dev_step(&d->view, "change detected; rebuilding the application");
+    int rc = cli_dev_task_run(d, "build", cli_dev_build, &reason);
+    if (rc == IO_CANCELED || (rc == 0 && !d->moved)) {
+        cd_buf_deinit(&reason);
+        return 0;
+    }
+    enum cli_dev_reload reload = rc == 0 ? cli_dev_node_reload(d, &reason) : CLI_DEV_REFUSED;
+    if (reload == CLI_DEV_REFUSED)
+        cli_dev_error(&d->view, "reload failed", cd_buf_str(&reason));
+    else if (reload == CLI_DEV_ADOPTED)
+        cli_dev_ready(&d->view, d->host, d->port);
+    cd_buf_deinit(&reason);
+    return reload == CLI_DEV_RESTART && !d->stopping ? restart(d, why) : 0;
+}
+
+static bool has_news(const struct cli_dev *d)
+{
+    return d->stopping || !d->node.running || d->watch.changed;
+}
+
+static int attend(struct cli_dev *d, struct cd_buf *why)
+{
+    int rc = 0;
+    while (rc == 0) {
+        (void)cli_dev_wait(d, has_news, IO_FOREVER); /* Until there is something to do. */
+        if (d->stopping)
+            return 0;
+        if (!d->node.running) {
+            /* Its last words first. */
+            return cli_dev_node_wait(d, why);
+        }
+        d->watch.changed = false;
+        rc = rebuild(d, why);
+    }
+    return rc;
+}
+
+static void main_flow(void *arg)
+{
+    struct cli_dev *d = arg;
+    int rc = begin(d, &d->failure);
+    if (rc == 0)
+        rc = attend(d, &d->failure);
+    cli_dev_watch_stop(d);
+    cli_dev_node_stop(d);
+    d->rc = d->signals > 1 ? CD_ECLOSED : d->stopping ? 0 : rc;
+    if (d->stopping)
+        cd_buf_clear(&d->failure);
+    io_stop(d->io);
+}
+
+static void entry(struct io *io, void *arg)
+{
+    struct cli_dev *d = arg;
+    d->io = io;
+    d->view.io = io;
+    (void)io_spawn(io, "dev", main_flow, d);
+}
+
+/* The first one asks the node to go, the second does not wait for that. */
+static void signaled(struct io *io, int number, void *arg)
+{
+    struct cli_dev *d = arg;
+    (void)io;
+    if (d->stopping && number == SIGNAL_INT)
+        d->signals++;
+    if (!d->stopping)
+        d->signals = 1;
+    d->stopping = true;
+    if (d->signals > 1)
+        cli_dev_node_kill(d);
+    cli_dev_wake(d);
+}
+
+/* ---- Before it runs ---- */
+
+/* The file that tells a second `celld dev` of the first one. It lies beside the state, which --clean removes.
+ */
+static int lock_take(struct cli_dev *d, struct cd_str root)
+{
+    struct cd_buf path = {0}, text = {0};
+    int rc = deploy_state_dir(d->io, root, "", &path);
+    if (rc != IO_OK) {
+        rc = cli_fail(d->c, "%s: %s", cd_buf_cstr(&path), cd_err_text(rc));
+        goto end;
+    }
+    cd_buf_add_str(&path, CD_STR("dev.lock"));
+    rc = io_file_open(&d->lock, d->io, cd_buf_cstr(&path), IO_FILE_CREATE | IO_FILE_LOCK);
+    if (rc == IO_BUSY) {
+        int read = deploy_file_read(d->io, cd_buf_cstr(&path), 32, &text);
+        struct cd_str pid = read == IO_OK ? cd_str_trim(cd_buf_str(&text)) : CD_STR("unknown");
+        rc =
+            cli_fail(d->c, "another celld dev is running for this project (pid %.*s)", (int)pid.len, pid.ptr);
+    } else if (rc != IO_OK) {
+        rc = cli_fail(d->c, "%s: %s", cd_buf_cstr(&path), cd_err_text(rc));
+    } else {
+        cd_buf_addf(&text, "%u\n", io_process_id(d->io));
+        rc = io_file_truncate(&d->lock, 0);
+        if (rc == IO_OK)
+            rc = io_file_pwrite(&d->lock, text.ptr, text.len, 0);
+        if (rc != IO_OK)
+            rc = cli_fail(d->c, "%s: %s", cd_buf_cstr(&path), cd_err_text(rc));
+    }
+end:
+    cd_buf_deinit(&path);
+    cd_buf_deinit(&text);
+    return rc;
+}
+
+/* Removes exactly the state of the project, and nothing that a link leads to. */
+static int state_clean(struct cli_dev *d, struct cd_str root, const char **said)
+{
+    static const char *const parts[] = {".celld", ".celld/dev"};
+    struct cd_buf path = {0};
+    struct io_path_info info;
+    int rc = IO_OK;
+    for (size_t i = 0; rc == IO_OK && i < CD_COUNT(parts); i++) {
+        deploy_file_join(&path, root, cd_str(parts[i]));
+        rc = io_path_stat(d->io, cd_buf_cstr(&path), &info);
+        if (rc == IO_OK && (info.link || info.kind != IO_PATH_DIR))
+            rc = cli_fail(d->c, "--clean removes a directory, and %s is %s", cd_buf_cstr(&path),
+                          info.link ? "a symbolic link" : "none");
+    }
+    *said = rc == IO_OK ? "discarded the existing local state" : "no local state to discard";
+    if (rc == IO_OK) {
+        CD_ASSERT(cd_str_ends(cd_buf_str(&path), CD_STR("/.celld/dev")));
+        rc = deploy_tree_remove(d->io, cd_buf_cstr(&path));
+        if (rc != IO_OK && rc != IO_NOENT)
+            rc = cli_fail(d->c, "%s: %s", cd_buf_cstr(&path), cd_err_text(rc));
+    }
+    cd_buf_deinit(&path);
+    return rc == IO_NOENT ? IO_OK : rc;
+}
+
+static int path_absolute(struct cli_dev *d, struct cd_str path, struct cd_buf *out)
+{
+    int rc = IO_OK;
+    if (path.len == 0 || path.ptr[0] != '/') {
+        rc = io_path_cwd(d->io, out);
+        if (rc != IO_OK)
+            return cli_fail(d->c, "working directory: %s", cd_err_text(rc));
+        if (cd_str_eq(path, CD_STR(".")) || path.len == 0)
+            return 0;
+        if (!cd_str_ends(cd_buf_str(out), CD_STR("/")))
+            cd_buf_add_byte(out, '/');
+    }
+    cd_buf_add_str(out, path);
+    while (out->len > 1 && out->ptr[out->len - 1] == '/')
+        out->len--;
+    return 0;
+}
+
+/* The projects of the command line: PROJECT, or the current directory, then those of --config. */
+static int projects_name(struct cli_dev *d)
+{
+    const struct cli_args *a = &d->c->parsed;
+    if (a->positional_count > 0)
+        d->project[d->projects++].shown = a->positional[0];
+    for (unsigned i = 0; i < a->repeated_count; i++) {
+        if (a->repeated_flag[i] != CLI_CONFIG)
+            continue;
+        if (d->projects == CLI_DEV_PROJECTS_MAX)
+            return cli_fail(d->c, "more than %d projects", CLI_DEV_PROJECTS_MAX);
+        d->project[d->projects++].shown = a->repeated[i];
+    }
+    if (d->projects == 0)
+        d->project[d->projects++].shown = CD_STR(".");
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < d->projects; i++)
+        rc = path_absolute(d, d->project[i].shown, &d->project[i].path);
+    return rc;
+}
+
+static int header(struct cli_dev *d)
+{
+    const struct cli_args *a = &d->c->parsed;
+    struct cd_str root = d->project[0].project.root;
+    const char *cleaned = NULL;
+    int rc = lock_take(d, root);
+    if (rc == 0 && cli_given(a, CLI_CLEAN))
+        rc = state_clean(d, root, &cleaned);
+    if (rc != 0)
+        return rc;
+    rc = deploy_state_dir(d->io, root, "dev", &d->state);
+    if (rc != IO_OK)
+        return cli_fail(d->c, "%s: %s", cd_buf_cstr(&d->state), cd_err_text(rc));
+    cli_dev_title(&d->view);
+    for (unsigned i = 0; i < d->projects; i++)
+        cli_dev_label(&d->view, i == 0 ? "Project" : "Service", "%s (%s)", d->project[i].project.file.ptr,
+                      d->project[i].project.name.ptr);
+    cli_dev_label(&d->view, "State", "%s", cd_buf_cstr(&d->state));
+    if (cleaned != NULL)
+        cli_dev_label(&d->view, "Clean", "%s", cleaned);
+    cli_dev_label(&d->view, "Logs", "%s", d->logs ? "shown" : "hidden (use --logs)");
+    cli_dev_label(&d->view, "Watch", "%s", d->watched ? "enabled" : "disabled");
+    return 0;
+}
+
+/* A failure of several lines: the first one is ours, the rest stands below it as it is. */
+static int failure_say(struct cli_dev *d, struct cd_str text)
+{
+    struct cd_buf line = {0};
+    text = cd_str_trim(text);
+    cd_buf_addf(&line, "Error: %.*s", (int)text.len, text.ptr);
+    cli_say(d->c->io, cd_buf_str(&line));
+    cd_buf_deinit(&line);
+    return CD_EINVAL;
+}
+
+static int prepare(struct cli_dev *d)
+{
+    const struct cli_args *a = &d->c->parsed;
+    uint64_t port = CLI_DEV_PORT;
+    d->host = cli_given(a, CLI_HOST) ? a->value[CLI_HOST] : CD_STR("127.0.0.1");
+    int rc = cli_given(a, CLI_PORT) ? cd_str_u64(a->value[CLI_PORT], &port) : 0;
+    CD_ASSERT(rc == 0 && port <= UINT16_MAX); /* cli_check_dev has looked. */
+    d->port = (uint16_t)port;
+    d->logs = cli_given(a, CLI_LOGS);
+    d->watched = !cli_given(a, CLI_NO_WATCH);
+    rc = projects_name(d);
+    if (rc == 0 && cli_dev_projects_load(d, &d->failure) != 0)
+        return failure_say(d, cd_buf_str(&d->failure));
+    return rc == 0 ? header(d) : rc;
+}
+
+static void finish(struct cli_dev *d)
+{
+    if (d->lock.io != NULL)
+        (void)io_file_close(&d->lock); /* Nothing of it must last. */
+    for (unsigned i = 0; i < d->projects; i++) {
+        cd_buf_deinit(&d->project[i].path);
+        if (d->project[i].loaded)
+            deploy_project_deinit(&d->project[i].project);
+    }
+    deploy_fingerprint_deinit(&d->built);
+    cd_buf_deinit(&d->state);
+    cd_buf_deinit(&d->failure);
+    cd_buf_deinit(&d->task.why);
+    cd_free(d);
+}
+
+int cli_dev(struct cli *c)
+{
+    struct cli_dev *d = cd_new(struct cli_dev);
+    d->c = c;
+    d->io = d->view.io = c->io;
+    d->view.color = cli_color(c->env, io_console_is_tty(c->io, IO_STDOUT));
+    io_signal_init(&d->news);
+    int rc = prepare(d);
+    if (rc == 0) {
+        struct cli_node node = {.dev_store = cd_buf_str(&d->state),
+                                .log_filter = CD_STR("error"),
+                                .entry = entry,
+                                .signaled = signaled,
+                                .arg = d};
+        rc = c->run_node(c, &node);
+        d->io = c->io; /* The loop it ran on is gone. */
+        if (rc == 0 && d->rc != 0)
+            rc = d->failure.len > 0 ? failure_say(d, cd_buf_str(&d->failure)) : d->rc;
+    }
+    finish(d);
+    return rc;
+}
