@@ -78,8 +78,8 @@ static const struct {
      "wrangler.jsonc:1:53: compatibility_date: must be a date that exists, as YYYY-MM-DD\n"},
     {"{\"name\": \"x\", \"main\": \"m.js\", \"compatibility_date\": 20260101}",
      "wrangler.jsonc:1:53: compatibility_date: must be a string, not a number\n"},
-    {"{\"name\": \"x\", \"main\": \"m.js\", \"compatibility_date\": \"2026-08-23\"}",
-     "wrangler.jsonc:1:53: warning: compatibility_date: later than 2026-08-22, the newest date "
+    {"{\"name\": \"x\", \"main\": \"m.js\", \"compatibility_date\": \"2026-11-18\"}",
+     "wrangler.jsonc:1:53: warning: compatibility_date: later than 2026-11-17, the newest date "
      "that this version of celld knows: it behaves as of that date\n"},
     {"{\"name\": \"x\", \"main\": \"m.js\"}",
      "wrangler.jsonc: warning: compatibility_date: not given: every switch behaves as it did at "
