@@ -172,7 +172,7 @@ static void shard_listen(struct serve *s, struct shard *shard, void *arg)
 {
     struct cd_buf why = {0};
     (void)arg;
-    int rc = serve_listen(shard, &why);
+    int rc = cli_serve_listen(shard, &why);
     if (rc != 0)
         cd_buf_addf(&why, "cannot listen on %s:%u: %s", s->at.host, s->at.port, cd_err_text(rc));
     answer_control(shard, rc != 0 ? &why : NULL);
@@ -206,7 +206,7 @@ static void shard_stop(struct serve *s, struct shard *shard, void *arg)
 /* ---- Generations ---- */
 
 /* In a fiber: loads what the pointer names and has all shards serve it. */
-int serve_adopt(struct serve *s, struct cd_buf *why)
+int cli_serve_adopt(struct serve *s, struct cd_buf *why)
 {
     struct cli_generation *g;
     int rc = cli_generation_load(&g, s->control, io_bucket(s->control), why);
@@ -296,7 +296,7 @@ static void stop_flow(void *arg)
     io_stop(s->control);
 }
 
-void serve_stop(struct serve *s)
+void cli_serve_stop(struct serve *s)
 {
     if (s->stopping)
         return;
@@ -310,7 +310,7 @@ static void start_flow(void *arg)
 {
     struct serve *s = arg;
     struct cd_buf why = {0};
-    int rc = serve_adopt(s, &why);
+    int rc = cli_serve_adopt(s, &why);
     if (rc == IO_NOENT) { /* Nothing was deployed: 404 until something is. config.md 8.8 */
         cd_event(s->control, CD_INFO, "no_deployment", CD_Z("hint", "run `celld deploy`"));
         rc = 0;
@@ -329,18 +329,18 @@ static void start_flow(void *arg)
         }
     }
     if (rc == 0)
-        rc = serve_operator_open(s, &why);
+        rc = cli_serve_operator_open(s, &why);
     s->started = true;
     if (rc == 0) {
         announce(s);
     } else {
         cd_buf_add_str(&s->failure, cd_buf_str(&why));
         s->stopping = false;
-        serve_stop(s);
+        cli_serve_stop(s);
     }
     if (s->stopping && rc == 0) {
         s->stopping = false;
-        serve_stop(s);
+        cli_serve_stop(s);
     }
     cd_buf_deinit(&why);
 }
@@ -362,7 +362,7 @@ static void entry(struct io *io, void *arg)
 static void signaled(struct io *io, int signal, void *arg)
 {
     (void)io, (void)signal;
-    serve_stop(arg);
+    cli_serve_stop(arg);
 }
 
 static int address(struct cli *c, enum cli_flag flag, enum cli_set set, const char *otherwise,

@@ -84,7 +84,7 @@ static void on_public(void *arg, struct http_exchange *x)
     cd_buf_deinit(&origin);
 }
 
-int serve_listen(struct shard *shard, struct cd_buf *why)
+int cli_serve_listen(struct shard *shard, struct cd_buf *why)
 {
     struct serve *s = shard->s;
     const struct http_server_opts opts = {
@@ -111,7 +111,7 @@ static void reload_flow(void *arg)
     while (s->adopting)
         (void)io_sleep(s->control, IO_MS(5));
     s->adopting = true;
-    int rc = serve_adopt(s, &why);
+    int rc = cli_serve_adopt(s, &why);
     s->adopting = false;
     struct cd_json_out o;
     cd_json_out_init(&o, &body);
@@ -161,13 +161,13 @@ static void on_operator(void *arg, struct http_exchange *x)
             return;
         }
         answer_json(x, 200, CD_STR("{\"ok\":true}"));
-        serve_stop(s);
+        cli_serve_stop(s);
     } else {
         answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
     }
 }
 
-int serve_operator_open(struct serve *s, struct cd_buf *why)
+int cli_serve_operator_open(struct serve *s, struct cd_buf *why)
 {
     int rc = http_server_open(&s->internal, s->control, &s->internal_at, 0, NULL, on_operator, s);
     if (rc != 0)

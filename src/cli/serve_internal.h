@@ -41,12 +41,12 @@ struct serve {
 };
 
 /* On a shard: its public listener. */
-CD_MUST_USE int serve_listen(struct shard *shard, struct cd_buf *why);
+CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
 /* On the control loop: the internal listener with what operators ask. */
-CD_MUST_USE int serve_operator_open(struct serve *s, struct cd_buf *why);
+CD_MUST_USE int cli_serve_operator_open(struct serve *s, struct cd_buf *why);
 /* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
-CD_MUST_USE int serve_adopt(struct serve *s, struct cd_buf *why);
+CD_MUST_USE int cli_serve_adopt(struct serve *s, struct cd_buf *why);
 /* Begins the end of the node, once. */
-void serve_stop(struct serve *s);
+void cli_serve_stop(struct serve *s);
 
 #endif

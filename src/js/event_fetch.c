@@ -286,7 +286,9 @@ int js_op_answer(struct js_args *a)
     if (rc != 0)
         return rc;
     CD_ASSERT(!f->started);
-    struct answer_args r = {.answer = {0}};
+    struct answer_args r; /* Large: only what is used is written. */
+    r.answer = (struct http_answer){0};
+    r.text = (struct cd_buf){0};
     struct cd_buf body = {0};
     rc = answer_read(a, 1, &r);
     if (rc == 0)
@@ -352,7 +354,9 @@ int js_op_answer_start(struct js_args *a)
     if (rc != 0)
         return rc;
     CD_ASSERT(!f->started);
-    struct answer_args r = {.answer = {0}};
+    struct answer_args r; /* Large: only what is used is written. */
+    r.answer = (struct http_answer){0};
+    r.text = (struct cd_buf){0};
     rc = answer_read(a, 2, &r);
     if (rc == 0)
         rc = write_begin(a, f, 6);

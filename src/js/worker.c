@@ -5,7 +5,7 @@
 #include "js/site.h"
 #include "js/worker_internal.h"
 
-extern const char runtime_snapshot_begin[], runtime_snapshot_end[];
+extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
 
 /* Tasks of V8 that are due later than this are looked at when the worker is entered anyway. */
 #define TASK_WAIT_MAX_NS IO_SEC(60)
@@ -195,7 +195,8 @@ int js_invoke(struct js_worker *w, enum js_export fn, const js_value *argv, unsi
 
 static struct cd_str snapshot(void)
 {
-    return cd_str_of(runtime_snapshot_begin, (size_t)(runtime_snapshot_end - runtime_snapshot_begin));
+    return cd_str_of(js_runtime_snapshot_begin,
+                     (size_t)(js_runtime_snapshot_end - js_runtime_snapshot_begin));
 }
 
 static int exports_find(struct js_worker *w)
