@@ -5,6 +5,7 @@
 #define JS_OPS_HTTP(X)                                                                                       \
     X(request_head)                                                                                          \
     X(request_peer)                                                                                          \
+    X(request_body)                                                                                          \
     X(source_read)                                                                                           \
     X(source_close)                                                                                          \
     X(answer)                                                                                                \

@@ -9,10 +9,10 @@ import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
 import { decodeUtf8, encodeUtf8 } from './encoding.js';
 
-const { source_read, source_close } = host;
+const { source_read, source_close, request_body } = host;
 const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
 
-// kind: 'text', 'bytes' (Uint8Array), 'source' (host handle), 'stream'
+// kind: 'text', 'bytes' (Uint8Array), 'source' (host handle), 'stream', or 'collected': the host has all of it (id of the event)
 export class BodyState {
     constructor(kind, value, type = null, length = -1) {
         this.kind = kind;
@@ -35,7 +35,7 @@ export class BodyState {
         return this.disturbed || (this.kind === 'stream' && this.value.locked);
     }
     tee() {
-        if (this.kind === 'text' || this.kind === 'bytes') return new BodyState(this.kind, this.value, this.type, this.length);
+        if (this.kind === 'text' || this.kind === 'bytes' || this.kind === 'collected') return new BodyState(this.kind, this.value, this.type, this.length);
         const [one, two] = this.stream.tee();
         this.value = one;
         return new BodyState('stream', two, this.type, this.length);
@@ -47,6 +47,7 @@ export class BodyState {
             case 'text': return encodeUtf8(this.value);
             case 'bytes': return this.value.slice();
             case 'source': return readSource(this.value);
+            case 'collected': return request_body(this.value, false);
             default: return readAll(this.value);
         }
     }
@@ -124,6 +125,10 @@ export class Body {
         if (state.kind === 'text') {
             state.used = true;
             return state.value.isWellFormed() ? state.value : state.value.toWellFormed();
+        }
+        if (state.kind === 'collected') {
+            state.used = true;
+            return request_body(state.value, true);
         }
         return decodeUtf8(await state.bytes());
     }

@@ -38,7 +38,7 @@ export class Request extends Body {
             this.#cf = init.cf;
             this.#context = init.context;
             this.#inbound = true;
-            if (init.source !== undefined) setBody(this, new BodyState('source', init.source));
+            if (init.body !== null) setBody(this, init.body);
             return;
         }
         const from = input instanceof Request ? input : null;
@@ -132,9 +132,9 @@ delete Request.internals;
 shape(Request);
 
 const INBOUND = { toString: () => 'inbound' };
-// A request that came in. source: the host's handle of its body, or undefined.
-export const inboundRequest = (method, url, load, source, cf, context) =>
-    new Request(INBOUND, { method, url, headers: lazyHeaders(load, true), source, cf, context });
+// A request that came in. body: BodyState or null.
+export const inboundRequest = (method, url, load, body, cf, context) =>
+    new Request(INBOUND, { method, url, headers: lazyHeaders(load, true), body, cf, context });
 
 function methodOf(value) {
     const method = String(value);

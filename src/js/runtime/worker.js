@@ -1,7 +1,7 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
 import { contextOf, newContext, setFrame, startFor } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, responseEncoding } from './http.js';
-import { bodyState } from './body.js';
+import { BodyState, bodyState } from './body.js';
 import { bytesOf } from './streams.js';
 import { builtinModule, setExports } from './builtin.js';
 import { makeBindings, env } from './bindings.js';
@@ -62,10 +62,12 @@ export function entrypointHandler(target, name, context, props = {}) {
 
 // ---- fetch events from the public listener
 
-export function fetch(id, method, url, source) {
+// source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then.
+export function fetch(id, method, url, source, collected) {
     const context = newContext(id);
     setFrame(context.frame);
-    const request = inboundRequest(method, url, () => request_head(id), source, { httpProtocol: 'HTTP/1.1' }, context);
+    const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : null;
+    const request = inboundRequest(method, url, () => request_head(id), body, { httpProtocol: 'HTTP/1.1' }, context);
     let result;
     try {
         const handler = entrypointHandler(handlers, 'fetch', context);
