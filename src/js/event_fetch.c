@@ -13,6 +13,7 @@
 struct fetch {
     struct js_event event;
     struct http_exchange *x; /* NULL once it was closed. */
+    uint64_t start_ns;
     bool started; /* The answer's head is out. */
     bool finished; /* The answer is complete. */
     /* One write at a time: */
@@ -51,11 +52,24 @@ static void fetch_free_if_done(struct fetch *f)
     cd_free(f);
 }
 
+/* One line a request. The query may hold secrets and is left out. operations.md 7 */
+static void log_answer(struct fetch *f, int status)
+{
+    struct js_worker *w = f->event.w;
+    if (!io_event_wanted(w->io, CD_INFO, "request"))
+        return;
+    const struct http_head *head = f->x->head;
+    struct cd_str path = cd_str_sub(head->where.path, 0, cd_str_find(head->where.path, '?', 0));
+    cd_event_to(w->io, CD_INFO, "request", "request", CD_S("method", head->method), CD_S("path", path),
+                CD_U("status", status), CD_U("us", (io_now_ns(w->io) - f->start_ns) / 1000));
+}
+
 static void answer_failure(struct fetch *f, int status, const char *why)
 {
     struct cd_buf text = {0};
     cd_buf_addf(&text, "Worker failed: %s", why);
     struct http_exchange *x = f->x;
+    log_answer(f, status);
     f->x = NULL;
     http_answer_text(x, status, "text/plain; charset=utf-8", cd_buf_str(&text));
     cd_buf_deinit(&text);
@@ -111,8 +125,10 @@ static const struct js_body_type body_type = {body_read, body_close, body_why};
 static void on_gone(struct http_exchange *x, int status)
 {
     struct fetch *f = x->user;
-    if (f == NULL || status == IO_EOF || f->collecting)
-        return; /* Half-closed: it can still read the answer. */
+    (void)
+        status; /* IO_EOF too: hardly any client half-closes, and every one that is stopped looks like it. */
+    if (f == NULL || f->collecting)
+        return;
     struct js_entry e;
     js_enter(f->event.w, &e);
     js_value id = js_number(e.w->js, (double)f->event.id);
@@ -203,6 +219,7 @@ void js_worker_fetch(struct js_worker *w, struct http_exchange *x, struct cd_str
     struct fetch *f = cd_new(struct fetch);
     js_event_init(&f->event, w, &fetch_type);
     f->x = x;
+    f->start_ns = io_now_ns(w->io);
     x->user = f;
     x->gone = on_gone;
     if (x->head->body_len == 0 || x->head->body_len >= COLLECT_MAX) { /* Chunked counts as large. */
@@ -371,6 +388,7 @@ int js_op_answer(struct js_args *a)
     if (rc == 0)
         rc = bytes_arg(a, 4, &body);
     if (rc == 0) {
+        log_answer(f, r.answer.status);
         rc = http_answer_all(f->x, &r.answer, cd_buf_str(&body));
         if (rc == 0) {
             f->x = NULL;
@@ -440,6 +458,7 @@ int js_op_answer_start(struct js_args *a)
     if (rc == 0) {
         r.answer.body_len = len < 0 ? HTTP_LEN_CHUNKED : (uint64_t)len;
         f->started = true;
+        log_answer(f, r.answer.status);
         http_answer_start(f->x, &r.answer, &f->write, false, write_done);
     }
     cd_buf_deinit(&r.text);

@@ -9,13 +9,15 @@ extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
 
 /* Tasks of V8 that are due later than this are looked at when the worker is entered anyway. */
 #define TASK_WAIT_MAX_NS IO_SEC(60)
+/* How often events are looked at that may be over their time. */
+#define SWEEP_NS IO_SEC(10)
 
 #define X(name) {#name, js_op_##name},
 static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
-static const char *const export_names[JS_EXPORT_COUNT] = {"setup", "builtin", "load", "complete",  "timer",
-                                                          "fetch", "run",     "gone", "rejections"};
+static const char *const export_names[JS_EXPORT_COUNT] = {"setup", "builtin", "load", "complete",   "timer",
+                                                          "fetch", "run",     "gone", "rejections", "sweep"};
 
 /* ---- The platform ---- */
 
@@ -69,6 +71,21 @@ static void task_arm(struct js_worker *w, uint64_t due_ns)
     uint64_t now = io_now_ns(w->io);
     uint64_t after = due_ns > now ? due_ns - now : 0;
     io_timer_start(&w->task_timer, w->io, after < TASK_WAIT_MAX_NS ? after : TASK_WAIT_MAX_NS, on_task_timer);
+}
+
+static void on_sweep(struct io_op *op, int status)
+{
+    struct js_worker *w = CD_CONTAINER(op, struct js_worker, sweep_timer.op);
+    if (status == IO_OK && !w->closing && w->events.count > 0) {
+        io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
+        struct js_entry e;
+        js_enter(w, &e);
+        if (js_invoke(w, JS_EXPORT_SWEEP, NULL, 0, NULL) != 0 && !js_try_terminated(&e.t))
+            js_report(&e, "sweep");
+        js_leave(&e);
+    } else {
+        free_if_idle(w);
+    }
 }
 
 static void on_task(struct js_isolate *js, uint64_t due_ns)
@@ -311,6 +328,7 @@ void js_worker_close(struct js_worker *w, struct io_op *op, io_done_fn *done)
     w->closed = op;
     w->closed_done = done;
     io_cancel(&w->task_timer.op);
+    io_cancel(&w->sweep_timer.op);
     for (struct cd_map_node *n; (n = cd_map_first(&w->events)) != NULL;)
         js_event_end(cd_map_value(n), "The Worker was stopped.");
     for (struct cd_map_node *n; (n = cd_map_first(&w->handles)) != NULL;)
@@ -348,6 +366,8 @@ void js_event_init(struct js_event *e, struct js_worker *w, const struct js_even
     cd_list_init(&e->asyncs);
     cd_list_init(&e->handles);
     cd_map_put_u64(&w->events, e->id, e);
+    if (!io_busy(&w->sweep_timer.op))
+        io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
 }
 
 struct js_event *js_event_get(struct js_worker *w, uint64_t id)
@@ -428,7 +448,8 @@ void js_async_end(struct js_async *s)
 
 static void free_if_idle(struct js_worker *w)
 {
-    if (!w->closing || w->pending > 0 || io_busy(&w->task_timer.op) || js_in_turn(w->js))
+    if (!w->closing || w->pending > 0 || io_busy(&w->task_timer.op) || io_busy(&w->sweep_timer.op) ||
+        js_in_turn(w->js))
         return;
     struct io *io = w->io;
     struct io_op *op = w->closed;

@@ -21,6 +21,7 @@ enum js_export {
     JS_EXPORT_RUN,
     JS_EXPORT_GONE,
     JS_EXPORT_REJECTIONS,
+    JS_EXPORT_SWEEP,
     JS_EXPORT_COUNT
 };
 
@@ -47,6 +48,7 @@ struct js_worker {
     bool loaded, condemned;
     struct io_timer task_timer; /* V8's tasks. */
     uint64_t task_ns;
+    struct io_timer sweep_timer; /* Runs while there are events. */
     bool closing;
     struct io_op *closed; /* Of js_worker_close. */
     io_done_fn *closed_done;

@@ -62,6 +62,9 @@ export class Context {
         this.timers = null; // Map: id -> timer
         this.atEnd = null; // functions
         this.gone = null; // called when the client is gone
+        this.task = null; // of worker.js: what a fetch event is about
+        this.startedAt = null; // milliseconds of the host's clock, once somebody looked
+        this.settledAt = null; // when its handler was done
     }
     hold() {
         this.holds++;
@@ -99,6 +102,7 @@ export function newContext(id) {
     return context;
 }
 export const contextOf = (id) => contexts.get(id);
+export const allContexts = () => [...contexts.values()];
 
 // ---- Operations of the host
 

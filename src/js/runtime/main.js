@@ -16,7 +16,7 @@ import { Headers } from './headers.js';
 import { Request, Response } from './http.js';
 import './node/index.js';
 import { builtinModule } from './builtin.js';
-import { fetch, gone, load, run, setup } from './worker.js';
+import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { fillGaps } from './globals.js';
 
 const { promise_state } = host;
@@ -41,4 +41,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, DOMException };

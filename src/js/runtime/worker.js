@@ -1,5 +1,5 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { contextOf, newContext, setFrame, startFor } from './core.js';
+import { allContexts, contextOf, newContext, setFrame, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, responseEncoding } from './http.js';
 import { BodyState, bodyState } from './body.js';
 import { bytesOf } from './streams.js';
@@ -7,7 +7,7 @@ import { builtinModule, setExports } from './builtin.js';
 import { makeBindings, env } from './bindings.js';
 import { setCompatibility } from './globals.js';
 
-const { request_head, answer, answer_start, answer_write, report, run_failed } = host;
+const { now, request_head, answer, answer_start, answer_write, report, run_failed } = host;
 
 let config; // of the bundle, see setup
 let handlers; // the entry's default export
@@ -62,9 +62,53 @@ export function entrypointHandler(target, name, context, props = {}) {
 
 // ---- fetch events from the public listener
 
+// What a fetch event is about: its handler, and the answer.
+class Task {
+    constructor(context) {
+        this.context = context;
+        this.answered = false;
+        this.gone = false; // the client
+        this.reader = null; // of the answer's body while it is sent
+    }
+    done() {
+        if (this.answered) return;
+        this.answered = true;
+        this.context.settledAt = now();
+        this.context.release();
+    }
+    // The client is gone: the handler hears of it, and after one more turn nothing but waitUntil keeps the event. runtime.md 2.6.
+    clientGone() {
+        if (this.gone) return;
+        this.gone = true;
+        this.reader?.cancel(new Error('The client has disconnected')).catch(() => {});
+        startTimer(this.context, 0, () => this.done());
+    }
+}
+
+const BUDGET_MS = 300000;
+
+// Called by the host every few seconds while events run: ends those that are over their time. runtime.md 2.6.
+export function sweep() {
+    const at = now();
+    for (const context of allContexts()) {
+        if (context.task === null) continue;
+        context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
+        if (at - (context.settledAt ?? context.startedAt) < BUDGET_MS) continue;
+        if (context.settledAt === null) {
+            report('fetch', new Error(`The handler did not settle within ${BUDGET_MS / 1000} seconds.`));
+            answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${BUDGET_MS / 1000} seconds`);
+        } else {
+            if (context.task.reader !== null && !context.task.answered) continue; // Somebody still reads the answer.
+            report('waitUntil', new Error(`waitUntil() did not settle within ${BUDGET_MS / 1000} seconds of the answer.`));
+        }
+        context.end();
+    }
+}
+
 // source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then.
 export function fetch(id, method, url, source, collected) {
     const context = newContext(id);
+    context.task = new Task(context);
     setFrame(context.frame);
     const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : null;
     const request = inboundRequest(method, url, () => request_head(id), body, { httpProtocol: 'HTTP/1.1' }, context);
@@ -100,7 +144,7 @@ function fail(context, error) {
     if (!context.ended) {
         answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: ${message(error)}`);
     }
-    context.release();
+    context.task.done();
 }
 
 function respond(context, method, response) {
@@ -111,16 +155,16 @@ function respond(context, method, response) {
         if (state === null || state.kind === 'text' || state.kind === 'bytes') {
             if (state !== null) state.used = true;
             answer(context.id, response.status, response.statusText, flatHeaders(response.headers), state === null ? undefined : state.value);
-            context.release();
+            context.task.done();
             return;
         }
     } catch (error) {
         return fail(context, error);
     }
     stream(context, response, state).then(
-        () => context.release(),
+        () => context.task.done(),
         (error) => {
-            report('response body', error);
+            if (!context.task.gone) report('response body', error);
             context.end(); // The answer is cut off: a client must not take it for complete.
         },
     );
@@ -128,16 +172,22 @@ function respond(context, method, response) {
 
 async function stream(context, response, state) {
     const reader = state.stream.getReader();
-    const begin = (chunk) => startFor(context, answer_start, response.status, response.statusText, flatHeaders(response.headers), state.length, chunk);
+    context.task.reader = reader;
+    context.settledAt = now();
+    const send = (op, ...args) =>
+        startFor(context, op, ...args).catch((error) => {
+            context.task.clientGone(); // A write fails for no other reason.
+            throw error;
+        });
     try {
-        await begin(undefined);
+        await send(answer_start, response.status, response.statusText, flatHeaders(response.headers), state.length, undefined);
         for (;;) {
             const { done, value } = await reader.read();
             if (done) break;
             const bytes = bytesOf(value);
-            if (bytes.length > 0) await startFor(context, answer_write, bytes, false);
+            if (bytes.length > 0) await send(answer_write, bytes, false);
         }
-        await startFor(context, answer_write, undefined, true);
+        await send(answer_write, undefined, true);
     } catch (error) {
         reader.cancel(error).catch(() => {});
         throw error;
@@ -151,6 +201,7 @@ export function gone(id) {
     if (context === undefined) return;
     setFrame(context.frame);
     context.gone?.();
+    context.task?.clientGone();
 }
 
 // ---- Runs without a client, for tools and tests: default[name](env, ctx)
