@@ -61,11 +61,9 @@ int cli_dev_task_run(struct cli_dev *d, const char *name, int (*run)(struct cli_
 
 /* ---- The main flow ---- */
 
-static int node_begin(struct cli_dev *d, struct cd_buf *why)
+static int node_ready(struct cli_dev *d, struct cd_buf *why)
 {
-    int rc = cli_dev_node_start(d, why);
-    if (rc == 0)
-        rc = cli_dev_node_wait(d, why);
+    int rc = cli_dev_node_wait(d, why);
     if (rc == 0)
         cli_dev_ready(&d->view, d->host, d->port);
     return rc;
@@ -93,20 +91,30 @@ static int port_check(struct cli_dev *d, struct cd_buf *why)
     return rc;
 }
 
+/* Changes are noticed from before the look at the files on: none is missed. */
+static int build_first(struct cli_dev *d, struct cd_buf *why)
+{
+    int rc = d->watched ? cli_dev_watch_start(d, why) : 0;
+    if (rc != 0)
+        return rc;
+    cli_dev_step(&d->view, "building the application");
+    return cli_dev_task_run(d, "build", cli_dev_build, why);
+}
+
 /* Serves the last version at once when nothing has changed since; whether that is really so is looked at
  * after. */
 static int begin(struct cli_dev *d, struct cd_buf *why)
 {
     int rc = port_check(d, why);
     bool built = rc == 0 && cli_dev_is_built(d);
-    if (rc == 0 && !built) {
-        cli_dev_step(&d->view, "building the application");
-        rc = cli_dev_task_run(d, "build", cli_dev_build, why);
-    }
+    if (rc == 0 && !built)
+        rc = build_first(d, why);
     if (rc == 0)
-        rc = node_begin(d, why);
-    if (rc == 0 && d->watched)
+        rc = cli_dev_node_start(d, why);
+    if (rc == 0 && built && d->watched)
         rc = cli_dev_watch_start(d, why);
+    if (rc == 0)
+        rc = node_ready(d, why);
     if (rc == 0 && built && cli_dev_task_run(d, "verify", cli_dev_verify, why) != 0)
         d->watch.changed = true;
     return rc;
@@ -116,7 +124,10 @@ static int restart(struct cli_dev *d, struct cd_buf *why)
 {
     cli_dev_step(&d->view, "restarting the application");
     cli_dev_node_stop(d);
-    return d->stopping ? IO_CANCELED : node_begin(d, why);
+    if (d->stopping)
+        return IO_CANCELED;
+    int rc = cli_dev_node_start(d, why);
+    return rc == 0 ? node_ready(d, why) : rc;
 }
 
 /* Errors of the application end nothing: what it served before it goes on serving. */

@@ -37,8 +37,8 @@ const environment = {
 
 // A program of ours; stdout by lines, stderr whole.
 class Program {
-    constructor(path, args) {
-        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment });
+    constructor(path, args, options = {}) {
+        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment, ...options });
         this.stdout = '';
         this.stderr = '';
         this.child.stdout.on('data', (d) => (this.stdout += d));
@@ -72,6 +72,7 @@ class Program {
     }
 }
 exports.Program = Program;
+exports.spawn = (path, args, options) => new Program(path, args.map(String), options);
 
 const bin = process.argv[2];
 exports.program = (name, args = []) => new Program(`${bin}/${name}`, args.map(String));
