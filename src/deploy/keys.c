@@ -137,6 +137,8 @@ static const struct {
     {"connect", NO_BINDING},
     {"flagship", NO_BINDING},
     {"build", BUILD},
+    {"pages_build_output_dir", "this is a Pages project: make it a Worker with assets"},
+    {"node_compat", "Node's modules are there without it: take it out"},
     {"site", OLD},
     {"wasm_modules", OLD},
     {"text_blobs", OLD},

@@ -84,6 +84,8 @@ static void test_each_refused_key_has_a_hint(void **state)
     REFUSE("run your build before the deploy and point main at its output", "build");
     REFUSE("from the time of Service Workers; use assets, or import the file", "site", "wasm_modules",
            "text_blobs", "data_blobs");
+    REFUSE("this is a Pages project: make it a Worker with assets", "pages_build_output_dir");
+    REFUSE("Node's modules are there without it: take it out", "node_compat");
     REFUSE("not available in celld", "find_additional_modules", "base_dir", "preserve_file_names",
            "upload_source_maps", "first_party_worker", "exports");
     REFUSE("Python Workers are not supported", "python_modules");
