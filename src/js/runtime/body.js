@@ -3,7 +3,7 @@
 // A body stays what it was made of, text, bytes or a source of the host, until somebody asks for a stream. So a short text goes
 // from user code to the host, and JSON from the host to user code, without a stream in between.
 import { shape, start } from './core.js';
-import { ReadableStream, bytesStream, isDisturbed, sourceStream, readAll } from './streams.js';
+import { ReadableStream, bytesStream, isDisturbed, sourceStream, streamLength, readAll } from './streams.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
@@ -80,7 +80,7 @@ export function bodyOf(init) {
     if (typeof init === 'object') {
         if (init instanceof ReadableStream) {
             if (init.locked || isDisturbed(init)) throw new TypeError('This ReadableStream is disturbed (has already been read from), and cannot be used as a body.');
-            return new BodyState('stream', init, null, init[LENGTH] ?? -1);
+            return new BodyState('stream', init, null, streamLength(init));
         }
         if (ArrayBuffer.isView(init)) return new BodyState('bytes', new Uint8Array(init.buffer, init.byteOffset, init.byteLength).slice());
         if (isBuffer(init)) return new BodyState('bytes', new Uint8Array(init.slice(0)));
@@ -98,9 +98,6 @@ export function bodyOf(init) {
 }
 
 const isBuffer = (v) => v instanceof ArrayBuffer || (typeof SharedArrayBuffer !== 'undefined' && v instanceof SharedArrayBuffer);
-
-// A stream that knows how many bytes it will give (FixedLengthStream) says so under this key.
-export const LENGTH = Symbol('length');
 
 export class Body {
     #state = null;

@@ -1,69 +1,85 @@
-// streams.js: the streams of the platform, and what the runtime itself needs of them. runtime.md 5.2.
-import { ReadableStream } from 'web-streams-polyfill';
-import { expose, start } from './core.js';
+// streams.js: the streams of the platform (streams/*.js), and what the runtime itself needs of them. runtime.md 5.2.
+import { start } from './core.js';
+import { U8, isArrayBuffer, isView, window } from './streams/base.js';
+import { READABLE, Reader, cancelStream, newReadableBytes, readableState } from './streams/readable.js';
+import './streams/writable.js';
+import './streams/transform.js';
+import './streams/identity.js';
 
-export { ReadableStream };
+export { ReadableStream } from './streams/readable.js';
 const { source_read, source_close } = host;
 
-export const isDisturbed = (stream) => stream._disturbed;
+export const isDisturbed = (stream) => readableState(stream).disturbed;
+// How many bytes the whole stream gives, when it knows that; else -1.
+export const streamLength = (stream) => readableState(stream).length;
 
 // The stream of a body that the host reads.
 export function sourceStream(source) {
-    return new ReadableStream({
-        type: 'bytes',
-        async pull(controller) {
-            const chunk = await start(source_read, source);
-            if (chunk !== undefined) return controller.enqueue(chunk);
-            controller.close();
-            controller.byobRequest?.respond(0);
-        },
-        cancel: () => source_close(source),
-    }, { highWaterMark: 0 });
+    const pull = async (controller) => {
+        const chunk = await start(source_read, source);
+        if (chunk === undefined) controller.finish();
+        else controller.enqueueOwned(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    };
+    return newReadableBytes(pull, () => source_close(source)).public;
 }
 
 // The stream of bytes that are there. What it gives are copies.
+const CHUNK = 65536;
 export function bytesStream(bytes) {
     let at = 0;
-    return new ReadableStream({
-        type: 'bytes',
-        pull(controller) {
-            const chunk = bytes.slice(at, (at += CHUNK));
-            if (chunk.length > 0) controller.enqueue(chunk);
-            if (at < bytes.length) return;
-            controller.close();
-            controller.byobRequest?.respond(0);
-        },
-    }, { highWaterMark: 0 });
+    return newReadableBytes((controller) => {
+        const chunk = bytes.slice(at, (at += CHUNK));
+        if (chunk.byteLength > 0) controller.enqueueOwned(chunk.buffer, 0, chunk.byteLength);
+        if (at >= bytes.byteLength) controller.finish();
+    }, () => {}).public;
 }
-const CHUNK = 65536;
+
+// Calls take(bytes) for each chunk of a stream of bytes; waits for what it gives, when that is a promise. The stream is cancelled when
+// take() fails, or a chunk has no bytes.
+export async function eachChunk(stream, take) {
+    const reader = new Reader(readableState(stream), false);
+    const state = reader.stream;
+    try {
+        for (;;) {
+            let chunk;
+            if (state.state === READABLE && state.controller.queue.length > 0) {
+                state.disturbed = true;
+                chunk = state.controller.take();
+            } else if ((chunk = await next(reader)) === END) return;
+            const wait = take(bytesOf(chunk));
+            if (wait !== undefined) await wait;
+        }
+    } catch (error) {
+        cancelStream(state, error).catch(() => {});
+        throw error;
+    } finally {
+        reader.release();
+    }
+}
+const END = Symbol('end');
+const next = (reader) => new Promise((resolve, reject) => reader.read({ chunk: resolve, close: () => resolve(END), error: reject }));
 
 // All bytes of a stream of bytes.
 export async function readAll(stream) {
     const chunks = [];
     let length = 0;
-    const reader = stream.getReader();
-    for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        const bytes = bytesOf(value);
+    await eachChunk(stream, (bytes) => {
         chunks.push(bytes);
-        length += bytes.length;
-    }
-    const all = new Uint8Array(length);
-    let at = 0;
-    for (const chunk of chunks) {
-        all.set(chunk, at);
-        at += chunk.length;
-    }
+        length += bytes.byteLength;
+    });
+    if (chunks.length === 1 && chunks[0].byteLength === chunks[0].buffer.byteLength) return chunks[0];
+    const all = new U8(length);
+    for (let i = 0, at = 0; i < chunks.length; at += chunks[i++].byteLength) all.set(chunks[i], at);
     return all;
 }
 
 // A chunk of a body as bytes.
 export function bytesOf(chunk) {
-    if (chunk instanceof Uint8Array) return chunk;
-    if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+    if (isView(chunk)) {
+        if (chunk instanceof U8) return chunk;
+        const w = window(chunk);
+        return new U8(w.buffer, w.at, w.length);
+    }
+    if (isArrayBuffer(chunk)) return new U8(chunk);
     throw new TypeError('This ReadableStream did not return bytes.');
 }
-
-expose({ ReadableStream });
