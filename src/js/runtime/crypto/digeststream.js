@@ -1,5 +1,5 @@
 // crypto/digeststream.js: DigestStream: a hash of what is written to it. runtime.md 5.4.
-import { WritableStream } from 'web-streams-polyfill';
+import { WritableStream } from '../streams/writable.js';
 import { shape } from '../core.js';
 import { hashName, normalize } from './algorithms.js';
 import { isBufferSource, isObject } from './util.js';

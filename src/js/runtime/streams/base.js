@@ -24,6 +24,13 @@ export function settle(result, ok, failed) {
     promiseThen(promiseResolve(result), ok, failed);
 }
 
+// The same, two turns of the microtasks later when it gave a promise: as WebIDL resolves one promise with another. Who runs first is
+// visible where a start and a cancel meet.
+export function settleLate(result, ok, failed) {
+    if (result === undefined) settle(result, ok, failed);
+    else promiseThen(promiseThen(promiseThen(promiseResolve(result))), ok, failed);
+}
+
 // A promise that is made when somebody asks for it; its rejection is never reported.
 export class Signal {
     settled = 0; // 1 fulfilled, 2 rejected
@@ -116,19 +123,20 @@ export const illegal = () => new TypeError('Illegal constructor');
 
 // ---- Strategies
 
-// [high water mark, size or undefined for 1 each] of a strategy that user code gave.
-export function strategyOf(strategy, otherwise) {
+// [high water mark or undefined, size or undefined for 1 each, whether there is a size] of a strategy that user code gave.
+export function strategyOf(strategy) {
     strategy = dictionary(strategy, 'The queuing strategy');
-    if (strategy === undefined) return [otherwise, undefined];
-    const { highWaterMark } = strategy;
-    let mark = otherwise;
-    if (highWaterMark !== undefined) mark = Number(highWaterMark);
+    if (strategy === undefined) return [undefined, undefined, false];
+    let { highWaterMark } = strategy;
+    if (highWaterMark !== undefined) highWaterMark = Number(highWaterMark);
     const size = callback(strategy, 'size', 'strategy');
-    if (Number.isNaN(mark)) throw badMark();
-    if (mark < 0) throw badMark();
-    return [mark, size === undefined || size === countSize ? undefined : (chunk) => Number(size(chunk))];
+    return [highWaterMark, size === undefined || size === countSize ? undefined : (chunk) => Number(size(chunk)), size !== undefined];
 }
-const badMark = () => new RangeError('Invalid highWaterMark');
+export function markOf(highWaterMark, otherwise) {
+    if (highWaterMark === undefined) return otherwise;
+    if (!(highWaterMark >= 0)) throw new RangeError('Invalid highWaterMark');
+    return highWaterMark;
+}
 
 const { size: byteLengthSize } = {
     size(chunk) {
@@ -140,7 +148,7 @@ const { size: countSize } = {
         return 1;
     },
 };
-function markOf(init, name) {
+function initOf(init, name) {
     if (init === undefined || init === null || (typeof init !== 'object' && typeof init !== 'function')) throw new TypeError(`Failed to construct '${name}': the argument is not an object.`);
     const { highWaterMark } = init;
     if (highWaterMark === undefined) throw new TypeError(`Failed to construct '${name}': highWaterMark is required.`);
@@ -149,7 +157,7 @@ function markOf(init, name) {
 export class ByteLengthQueuingStrategy {
     #highWaterMark;
     constructor(init) {
-        this.#highWaterMark = markOf(init, 'ByteLengthQueuingStrategy');
+        this.#highWaterMark = initOf(init, 'ByteLengthQueuingStrategy');
     }
     get highWaterMark() {
         return this.#highWaterMark;
@@ -162,7 +170,7 @@ export class ByteLengthQueuingStrategy {
 export class CountQueuingStrategy {
     #highWaterMark;
     constructor(init) {
-        this.#highWaterMark = markOf(init, 'CountQueuingStrategy');
+        this.#highWaterMark = initOf(init, 'CountQueuingStrategy');
     }
     get highWaterMark() {
         return this.#highWaterMark;

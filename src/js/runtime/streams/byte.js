@@ -1,13 +1,15 @@
 // streams/byte.js: the controller of streams of bytes. Streams standard, 4.7 and 4.8.
 //
 // A buffer that comes in or goes out is transferred, so that the other side cannot change it behind our back.
-import { Queue, U8, apply, copyBytes, illegal, isDetached, isView, lengthOf, rejected, settle, sliceBuffer, transfer, window } from './base.js';
+import { Queue, U8, apply, copyBytes, illegal, isDetached, isView, lengthOf, rejected, settle, settleLate, sliceBuffer, transfer, window } from './base.js';
 import { CLOSED, READABLE, closeStream, errorStream, fulfilRead, pendingIntos, pendingReads } from './readable.js';
 
 // Whom a pull-into is for.
 const DEFAULT = 0, BYOB = 1, NONE = 2;
 
 export class ByteController {
+    stream; highWaterMark; pull; cancel; autoAllocate; queue; total; intos; started; closing; pulling; again; pulled;
+    failed; request; face; emptied;
     constructor(stream, highWaterMark, pull, cancel, autoAllocate) {
         this.stream = stream;
         this.highWaterMark = highWaterMark;
@@ -32,7 +34,7 @@ export class ByteController {
         return (this.face ??= new ReadableByteStreamController(MAKE, this));
     }
     begin(start) {
-        settle(start, () => {
+        settleLate(start, () => {
             this.started = true;
             this.pullIfNeeded();
         }, (error) => this.error(error));

@@ -1,8 +1,10 @@
 // streams/default.js: the controller of streams of values. Streams standard, 4.6.
-import { Queue, apply, illegal, isSize, settle, rejected } from './base.js';
+import { Queue, apply, illegal, isSize, rejected, settle, settleLate } from './base.js';
 import { READABLE, errorStream, closeStream, pendingReads, fulfilRead } from './readable.js';
 
 export class DefaultController {
+    stream; highWaterMark; size; pull; cancel; queue; sizes; total; started; closing; pulling; again; pulled; failed;
+    face;
     constructor(stream, highWaterMark, size, pull, cancel) {
         this.stream = stream;
         this.highWaterMark = highWaterMark;
@@ -26,7 +28,7 @@ export class DefaultController {
     }
     // start: what the start algorithm gave.
     begin(start) {
-        settle(start, () => {
+        settleLate(start, () => {
             this.started = true;
             this.pullIfNeeded();
         }, (error) => this.error(error));

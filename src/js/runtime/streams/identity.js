@@ -8,6 +8,7 @@ import { newWritable } from './writable.js';
 import { SIDES, TransformStream } from './transform.js';
 
 class Identity {
+    left; demand; write; ended; readable; writable;
     // expected: bytes, or -1. mark: bytes that may wait to be written, or undefined.
     constructor(expected, mark) {
         this.left = expected;

@@ -36,7 +36,7 @@ class Position {
                 reject(error);
             },
         });
-        return promise;
+        return then(promise, (result) => result);
     }
     #end() {
         this.#ended = true;

@@ -20,6 +20,7 @@ export function pipe(source, destination, options) {
 
 // It is its own read request (chunk, close, error) and the write request of all its writes (resolve, reject).
 class Pipe {
+    source; destination; options; reader; writer; done; ending; open; idle; step; aborted;
     constructor(source, destination, options) {
         this.source = source;
         this.destination = destination;

@@ -3,7 +3,7 @@
 // Each public object has a plain object behind it, which the runtime works with and user code never sees: ReadableState behind
 // ReadableStream, Reader behind the two readers. A read request is an object with chunk(value), close(value) and error(reason).
 import { expose } from '../core.js';
-import { Queue, Signal, callback, deferred, dictionary, isView, isDetached, lengthOf, rejected, resolved, strategyOf, then, window } from './base.js';
+import { Queue, Signal, callback, deferred, dictionary, isView, isDetached, lengthOf, markOf, rejected, resolved, strategyOf, then, window } from './base.js';
 import { DefaultController, ReadableStreamDefaultController, defaultOf } from './default.js';
 import { ByteController, ReadableByteStreamController, ReadableStreamBYOBRequest, byteOf } from './byte.js';
 import { tee } from './tee.js';
@@ -31,6 +31,7 @@ export class ReadableState {
 }
 
 export class Reader {
+    stream; byob; requests; closed;
     constructor(stream, byob) {
         if (stream.reader !== undefined) throw new TypeError('This ReadableStream is currently locked to a reader.');
         this.stream = stream;
@@ -149,7 +150,7 @@ export class ReadableStream {
         const stream = (this.#s = new ReadableState());
         stream.face = this;
         const source = underlyingSource ?? {};
-        const [mark, size] = strategyOf(strategy, -1);
+        const [mark, size, sized] = strategyOf(strategy);
         let { autoAllocateChunkSize } = source;
         if (autoAllocateChunkSize !== undefined) autoAllocateChunkSize = toInteger(autoAllocateChunkSize);
         const cancel = callback(source, 'cancel', 'underlyingSource');
@@ -158,14 +159,14 @@ export class ReadableStream {
         const { type } = source;
         if (type !== undefined && `${type}` !== 'bytes') throw new TypeError(`"${type}" is not a type of streams; only "bytes" is.`);
         if (type === undefined) {
-            defaultOf(stream, underlyingSource, { start, pull, cancel }, mark < 0 ? 1 : mark, size);
+            defaultOf(stream, underlyingSource, { start, pull, cancel }, markOf(mark, 1), size);
             return;
         }
-        if (size !== undefined) throw new RangeError('A stream of bytes has no size function in its strategy.');
+        if (sized) throw new RangeError('A stream of bytes has no size function in its strategy.');
         if (autoAllocateChunkSize === 0) throw new TypeError('The autoAllocateChunkSize option cannot be zero.');
         const { expectedLength } = source; // A body of it has a Content-Length.
         if (expectedLength !== undefined) stream.length = toInteger(expectedLength);
-        byteOf(stream, underlyingSource, { start, pull, cancel }, mark < 0 ? 0 : mark, autoAllocateChunkSize);
+        byteOf(stream, underlyingSource, { start, pull, cancel }, markOf(mark, 0), autoAllocateChunkSize);
     }
     static state = (s) => s.#s;
     static is = (v) => #s in v;
@@ -241,6 +242,7 @@ Object.defineProperty(ReadableStream.prototype, Symbol.asyncIterator, { value: R
 // ---- Readers
 
 class ReadRequest {
+    promise; resolve; error;
     constructor() {
         const { promise, resolve, reject } = deferred();
         this.promise = promise;

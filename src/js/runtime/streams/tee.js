@@ -10,6 +10,7 @@ const later = (fn) => then(resolved(undefined), fn);
 
 // What both kinds do about cancellation: the stream is cancelled when both branches are.
 class Tee {
+    stream; reading; cancelled; reasons; cancel;
     constructor(stream) {
         this.stream = stream;
         this.reading = false;
@@ -36,6 +37,7 @@ class Tee {
 }
 
 class ValueTee extends Tee {
+    reader; again; branches;
     constructor(stream) {
         super(stream);
         this.reader = new Reader(stream, false);
@@ -75,6 +77,7 @@ function enqueue(controller, value) {
 }
 
 class ByteTee extends Tee {
+    again; reader; branches;
     constructor(stream) {
         super(stream);
         this.again = [false, false];

@@ -1,11 +1,12 @@
 // streams/transform.js: TransformStream. Streams standard, 6.
 import { expose } from '../core.js';
-import { apply, callback, deferred, illegal, rejected, settle, strategyOf, then } from './base.js';
+import { apply, callback, deferred, illegal, markOf, rejected, settle, settleLate, strategyOf, then } from './base.js';
 import { ERRORED, newReadable, newReadableBytes } from './readable.js';
 import { ERRORING, FAILED, newWritable } from './writable.js';
 
 // What is behind a TransformStream. methods: transform(chunk, state), flush(state), cancel(reason); any may be missing.
 export class TransformState {
+    transform; flush; cancel; finishing; face; backpressure; change; writable; readable;
     constructor(methods, { writableMark = 1, writableSize, readableMark = 0, readableSize, bytes = false, start } = {}) {
         const { transform, flush, cancel } = methods;
         this.transform = transform; // undefined: chunks as they are
@@ -99,7 +100,7 @@ export class TransformState {
             result = rejected(error);
         }
         this.clear();
-        settle(result, () => {
+        settleLate(result, () => {
             try {
                 ok();
                 end.resolve(undefined);
@@ -158,8 +159,8 @@ export class TransformStream {
         if (transformer !== undefined && (transformer === null || (typeof transformer !== 'object' && typeof transformer !== 'function'))) {
             throw new TypeError('The transformer is not an object.');
         }
-        const [writableMark, writableSize] = strategyOf(writableStrategy, 1);
-        const [readableMark, readableSize] = strategyOf(readableStrategy, 0);
+        const [writableMark, writableSize] = strategyOf(writableStrategy);
+        const [readableMark, readableSize] = strategyOf(readableStrategy);
         const given = transformer ?? {};
         const cancel = callback(given, 'cancel', 'transformer');
         const flush = callback(given, 'flush', 'transformer');
@@ -174,7 +175,7 @@ export class TransformStream {
             transform: transform === undefined ? undefined : (chunk, self) => apply(transform, given, [chunk, self.public]),
             flush: flush === undefined ? undefined : (self) => apply(flush, given, [self.public]),
             cancel: cancel === undefined ? undefined : (reason) => apply(cancel, given, [reason]),
-        }, { writableMark, writableSize, readableMark, readableSize, start: begun.promise }));
+        }, { writableMark: markOf(writableMark, 1), writableSize, readableMark: markOf(readableMark, 0), readableSize, start: begun.promise }));
         begun.resolve(start === undefined ? undefined : apply(start, given, [t.public]));
     }
     get readable() {

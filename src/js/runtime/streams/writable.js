@@ -4,7 +4,8 @@
 // object with resolve() and reject(reason).
 import { expose } from '../core.js';
 import { abortSignal, newSignal } from '../abort.js';
-import { Queue, Signal, apply, callback, deferred, illegal, isSize, rejected, resolved, settle, strategyOf } from './base.js';
+import { DOMException } from '../events.js';
+import { Queue, Signal, apply, callback, deferred, illegal, isSize, markOf, rejected, resolved, settle, settleLate, strategyOf } from './base.js';
 
 export const WRITABLE = 0, ERRORING = 1, FAILED = 2, DONE = 3;
 const CLOSE = Symbol('close'); // in the queue
@@ -142,6 +143,7 @@ export class WritableState {
 }
 
 export class Writer {
+    stream; closed; ready;
     constructor(stream) {
         if (stream.writer !== undefined) throw lockedError();
         this.stream = stream;
@@ -184,6 +186,8 @@ export class Writer {
 }
 
 class WritableController {
+    stream; highWaterMark; size; writeSteps; closeSteps; abortAlgorithm; queue; sizes; total; started; aborted; reason;
+    signal; face; wrote; failed;
     constructor(stream, highWaterMark, size, write, close, abort) {
         this.stream = stream;
         this.highWaterMark = highWaterMark;
@@ -208,7 +212,7 @@ class WritableController {
         return (this.face ??= new WritableStreamDefaultController(MAKE, this));
     }
     begin(start) {
-        settle(start, () => {
+        settleLate(start, () => {
             this.started = true;
             this.advance();
         }, (error) => {
@@ -221,6 +225,7 @@ class WritableController {
     }
     signalAbort(reason) {
         if (this.aborted) return;
+        if (reason === undefined) reason = new DOMException('The stream was aborted.', 'AbortError');
         this.aborted = true;
         this.reason = reason;
         if (this.signal !== undefined) abortSignal(this.signal, reason);
@@ -363,7 +368,7 @@ export class WritableStream {
         const stream = (this.#s = new WritableState());
         stream.face = this;
         const sink = underlyingSink ?? {};
-        const [mark, size] = strategyOf(strategy, 1);
+        const [mark, size] = strategyOf(strategy);
         const abort = callback(sink, 'abort', 'underlyingSink');
         const close = callback(sink, 'close', 'underlyingSink');
         const start = callback(sink, 'start', 'underlyingSink');
@@ -372,7 +377,7 @@ export class WritableStream {
         if (type !== undefined) throw new RangeError('Invalid underlying sink type. Only undefined is valid.');
         const c = new WritableController(
             stream,
-            mark,
+            markOf(mark, 1),
             size,
             write === undefined ? NOTHING : (chunk, self) => apply(write, sink, [chunk, self.public]),
             close === undefined ? NOTHING : () => apply(close, sink, []),
