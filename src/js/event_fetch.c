@@ -4,6 +4,7 @@
 
 #include "http/server.h"
 #include "js/ops.h"
+#include "js/sockets.h"
 #include "js/worker_internal.h"
 
 #define FIELDS_MAX 1024
@@ -19,7 +20,8 @@ struct fetch {
     /* One write at a time: */
     struct io_write write;
     struct js_async async;
-    bool writing, held;
+    bool writing, held; /* writing: or accepting. */
+    struct http_ws_accept accept;
     bool ended; /* The event is over; the struct waits for the write. */
     struct cd_str part;
     struct cd_buf bytes; /* owned: what part borrows. */
@@ -476,4 +478,63 @@ int js_op_answer_write(struct js_args *a)
         return rc;
     http_answer_write(f->x, &f->write, js_to_bool(a->js, js_arg(a, 3)), write_done);
     return 0;
+}
+
+/* ---- WebSockets ---- */
+
+static void accept_done(struct io_op *op, int status)
+{
+    struct fetch *f = CD_CONTAINER(op, struct fetch, accept.op);
+    struct js_async a;
+    bool wanted = js_async_take(&f->async, &a);
+    f->writing = false;
+    f->held = true;
+    if (wanted && status == IO_OK) {
+        struct js_entry e;
+        js_enter(a.w, &e);
+        uint64_t id = js_socket_new(a.w, &f->event, f->accept.ws);
+        js_async_settle(&a, NULL, js_number(a.w->js, (double)id));
+        js_leave(&e);
+    } else {
+        if (status == IO_OK)
+            http_ws_free(f->accept.ws);
+        js_async_status(&a, status == IO_OK ? IO_CANCELED : status, "Network connection lost.");
+    }
+    f->held = false;
+    fetch_free_if_done(f);
+    js_async_end(&a);
+}
+
+/* answer_websocket(event, promise, status, statusText, fields, protocol): 101; the socket that the request
+ * becomes. The event lives on. */
+int js_op_answer_websocket(struct js_args *a)
+{
+    struct fetch *f;
+    int rc = fetch_arg(a, &f);
+    if (rc != 0)
+        return rc;
+    CD_ASSERT(!f->started && !f->writing);
+    if (!http_ws_wanted(f->x->head))
+        return js_throw_error(a->js, JS_TYPE_ERROR,
+                              "Worker tried to return WebSocket in a response to a request which did not "
+                              "contain the header \"Upgrade: websocket\".");
+    struct answer_args r = {.answer = {0}};
+    struct cd_buf protocol = {0};
+    rc = answer_read(a, 2, &r);
+    if (rc == 0)
+        rc = js_to_utf8(a->js, js_arg(a, 5), &protocol);
+    if (rc == 0)
+        rc = js_async_begin(a, &f->async, write_cancel);
+    if (rc == 0) {
+        struct http_exchange *x = f->x;
+        f->x = NULL;
+        f->started = f->writing = true;
+        x->user = NULL;
+        x->gone = NULL;
+        http_ws_accept(&f->accept, js_sockets_host(f->event.w), x, cd_buf_str(&protocol), r.answer.field,
+                       r.answer.field_count, accept_done);
+    }
+    cd_buf_deinit(&protocol);
+    cd_buf_deinit(&r.text);
+    return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "js/ops.h"
 #include "js/site.h"
+#include "js/sockets.h"
 #include "js/worker_internal.h"
 
 extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
@@ -17,7 +18,8 @@ static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
 static const char *const export_names[JS_EXPORT_COUNT] = {"setup", "builtin", "load", "complete",   "timer",
-                                                          "fetch", "run",     "gone", "rejections", "sweep"};
+                                                          "fetch", "run",     "gone", "rejections", "sweep",
+                                                          "socket"};
 
 /* ---- The platform ---- */
 
@@ -333,6 +335,7 @@ void js_worker_close(struct js_worker *w, struct io_op *op, io_done_fn *done)
         js_event_end(cd_map_value(n), "The Worker was stopped.");
     for (struct cd_map_node *n; (n = cd_map_first(&w->handles)) != NULL;)
         js_handle_close(cd_map_value(n));
+    js_sockets_stop(w);
     free_if_idle(w);
 }
 

@@ -22,10 +22,12 @@ enum js_export {
     JS_EXPORT_GONE,
     JS_EXPORT_REJECTIONS,
     JS_EXPORT_SWEEP,
+    JS_EXPORT_SOCKET,
     JS_EXPORT_COUNT
 };
 
 struct js_module_record; /* modules.c */
+struct js_sockets; /* sockets.c */
 
 struct js_worker {
     struct io *io;
@@ -42,6 +44,7 @@ struct js_worker {
     struct cd_map builtins; /* specifier -> struct js_ref of its module, owned */
     struct cd_map events; /* id -> struct js_event */
     struct cd_map handles; /* id -> struct js_handle */
+    struct js_sockets *sockets; /* owned; NULL until there is one */
     uint64_t last_id;
     unsigned pending; /* js_async that have begun and not ended. */
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */

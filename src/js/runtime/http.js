@@ -4,6 +4,7 @@ import { Body, bodyOf, bodyState, setBody, BodyState } from './body.js';
 import { Headers, flatHeaders, freezeHeaders, lazyHeaders } from './headers.js';
 import { abortSignal, isSignal, newSignal } from './abort.js';
 import { parseUrl } from './url.js';
+import { isWebSocket } from './websocket.js';
 
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const BODYLESS = new Set(['GET', 'HEAD']);
@@ -176,6 +177,7 @@ export class Response extends Body {
                 this.#status = status;
             }
             this.#webSocket = init.webSocket ?? null;
+            if (this.#webSocket !== null && !isWebSocket(this.#webSocket)) throw new TypeError("Failed to construct 'Response': member webSocket is not of type WebSocket.");
             if (this.#webSocket !== null) {
                 if (this.#status !== 101) throw new RangeError('Responses with a WebSocket must have status code 101.');
             } else if (!(this.#status >= 200 && this.#status <= 599)) {

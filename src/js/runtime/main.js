@@ -10,10 +10,12 @@ import './messaging.js';
 import './performance.js';
 import './caches.js';
 import './clone.js';
+import { fetchWebSocket, socketEvent } from './websocket.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';
 import { Headers } from './headers.js';
-import { Request, Response } from './http.js';
+import { Request, Response, receivedResponse } from './http.js';
+import { fetchHook } from './fetch.js';
 import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
@@ -23,6 +25,7 @@ const { promise_state } = host;
 
 expose({ Body, Headers, Request, Response });
 fillGaps();
+fetchHook((url, request, context) => fetchWebSocket(url, request, context, receivedResponse));
 for (const name of ['self', 'global']) {
     Object.defineProperty(globalThis, name, { value: globalThis, writable: true, configurable: true, enumerable: true });
 }
@@ -41,4 +44,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, DOMException };

@@ -156,11 +156,19 @@ export class URL {
         if (this.#params !== null) replaceParams(this.#params, this.search.slice(1));
     }
 
+    // What somebody needs who connects to it; undefined: not valid.
+    static parts(text) {
+        const parts = url_parse(text, undefined);
+        if (parts === undefined) return undefined;
+        const url = new URL(PARSED, parts);
+        return { href: parts[HREF], protocol: url.protocol, host: url.host, hostname: url.hostname, port: url.port, path: url.pathname + url.search };
+    }
     static isURL = (v) => typeof v === 'object' && v !== null && #parts in v;
 }
 const PARSED = Object.freeze({ toString: () => 'parsed' });
-export const { isURL } = URL;
+export const { isURL, parts: parseUrlParts } = URL;
 delete URL.isURL;
+delete URL.parts;
 
 // ---- application/x-www-form-urlencoded
 

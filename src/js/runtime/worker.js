@@ -5,6 +5,7 @@ import { BodyState, bodyState } from './body.js';
 import { bytesOf } from './streams.js';
 import { builtinModule, setExports } from './builtin.js';
 import { makeBindings, env } from './bindings.js';
+import { answerWebSocket } from './websocket.js';
 import { setCompatibility } from './globals.js';
 
 const { now, request_head, answer, answer_start, answer_write, report, run_failed } = host;
@@ -149,6 +150,10 @@ function fail(context, error) {
 
 function respond(context, method, response) {
     if (context.ended) return;
+    if (response.webSocket !== null) {
+        answerWebSocket(context, response.webSocket, flatHeaders(response.headers)).then(() => context.release(), (error) => fail(context, error));
+        return;
+    }
     const state = bodyState(response);
     if (state !== null && state.unusable) return fail(context, new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.'));
     try {
