@@ -314,7 +314,8 @@ bool http_call_reusable(const struct http_call_state *s)
 {
     const struct http_link *k = s->link;
     bool asked = s->asked || (s->ending && io_busy(&k->write.op)); /* The last write may be told late. */
-    return s->answer == CALL_END && asked && k->parser.head.keep_alive;
+    /* A server that refused to switch protocols may have stopped to read HTTP there. */
+    return s->answer == CALL_END && asked && k->parser.head.keep_alive && !s->upgrade;
 }
 
 static void reader_cancel(struct io_op *op)

@@ -1,11 +1,16 @@
 /* runtime/run.c: runs test modules inside a worker, for tests of the JavaScript runtime.
  *
- * usage: js_run [--name NAME] [--config JSON] FILE [MODULE=FILE...]: loads FILE as the Worker's entry, with
- * the other modules beside it, and calls its default export's function NAME ("test"). Console output goes to
- * stdout, uncaught errors to stderr; exit code 1 when the function failed or did not end within a minute. */
+ * usage: js_run [--name NAME] [--config JSON] [--listen PORT] FILE [MODULE=FILE...]: loads FILE as the
+ * Worker's entry, with the other modules beside it, and calls its default export's function NAME ("test").
+ * Console output goes to stdout, uncaught errors to stderr; exit code 1 when the function failed or did not
+ * end within a minute.
+ *
+ * With --listen it serves requests on the loopback instead, after "listening PORT", until SIGTERM. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "http/server.h"
 #include "io_real/io_real.h"
 #include "js/engine.h"
 #include "js/worker.h"
@@ -20,6 +25,10 @@ struct runner {
     struct io_real *node;
     struct io_op closed;
     struct io_timer limit;
+    const char *listen; /* NULL: run and end. */
+    struct http_server *server;
+    struct io_op server_stopped;
+    char origin[64];
     int code;
 };
 
@@ -79,6 +88,56 @@ static void on_done(void *arg, const struct js_problem *p)
     io_defer(&r->closed, io_current(), IO_OK, on_close_later);
 }
 
+/* ---- As a server ---- */
+
+static volatile sig_atomic_t stop_wanted;
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    stop_wanted = 1;
+}
+
+static void on_server_stopped(struct io_op *op, int status)
+{
+    struct runner *r = CD_CONTAINER(op, struct runner, server_stopped);
+    (void)status;
+    http_server_free(r->server);
+    finish(r, 0);
+}
+
+static void on_tick(struct io_op *op, int status)
+{
+    struct runner *r = CD_CONTAINER(op, struct runner, limit.op);
+    if (status != IO_OK)
+        return;
+    if (stop_wanted)
+        http_server_stop(r->server, IO_MS(200), &r->server_stopped, on_server_stopped);
+    else
+        io_timer_start(&r->limit, io_current(), IO_MS(20), on_tick);
+}
+
+static void on_request(void *arg, struct http_exchange *x)
+{
+    struct runner *r = arg;
+    js_worker_fetch(r->worker, x, cd_str(r->origin));
+}
+
+static void serve(struct runner *r, struct io *io)
+{
+    struct io_addr at = {.host = "127.0.0.1", .port = (uint16_t)atoi(r->listen)};
+    signal(SIGTERM, on_signal);
+    if (http_server_open(&r->server, io, &at, 0, NULL, on_request, r) != IO_OK) {
+        fprintf(stderr, "js_run: cannot listen on port %s\n", r->listen);
+        exit(2);
+    }
+    http_server_addr(r->server, &at);
+    snprintf(r->origin, sizeof r->origin, "http://127.0.0.1:%u", at.port);
+    printf("listening %u\n", at.port);
+    fflush(stdout);
+    io_timer_start(&r->limit, io, IO_MS(20), on_tick);
+}
+
 static void entry(struct io *io, void *arg)
 {
     struct runner *r = arg;
@@ -92,6 +151,10 @@ static void entry(struct io *io, void *arg)
         cd_buf_deinit(&why);
         r->code = 1;
         io_real_stop(r->node);
+        return;
+    }
+    if (r->listen != NULL) {
+        serve(r, io);
         return;
     }
     io_timer_start(&r->limit, io, IO_SEC(60), on_limit);
@@ -137,6 +200,7 @@ static void module_add(struct runner *r, struct cd_str name, const char *path)
 int main(int argc, char **argv)
 {
     static struct runner r;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     r.name = "test";
     r.bundle.script = CD_STR("test");
     r.bundle.config = CD_STR("{\"script\":\"test\",\"bindings\":[],\"flags\":[]}");
@@ -147,9 +211,12 @@ int main(int argc, char **argv)
             r.name = argv[i + 1];
         else if (strcmp(argv[i], "--config") == 0)
             r.bundle.config = cd_str(argv[i + 1]);
+        else if (strcmp(argv[i], "--listen") == 0)
+            r.listen = argv[i + 1];
     }
     if (i >= argc) {
-        fprintf(stderr, "usage: js_run [--name NAME] [--config JSON] FILE [MODULE=FILE...]\n");
+        fprintf(stderr,
+                "usage: js_run [--name NAME] [--config JSON] [--listen PORT] FILE [MODULE=FILE...]\n");
         return 2;
     }
     module_add(&r, CD_STR("index.js"), argv[i]);
