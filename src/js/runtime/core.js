@@ -61,6 +61,7 @@ export class Context {
         this.waiting = null; // ids of operations in progress
         this.timers = null; // Map: id -> timer
         this.atEnd = null; // functions
+        this.sockets = 0; // open ones that its answer brought: they keep it
         this.gone = null; // called when the client is gone
         this.task = null; // of worker.js: what a fetch event is about
         this.startedAt = null; // milliseconds of the host's clock, once somebody looked

@@ -425,7 +425,11 @@ export async function answerWebSocket(context, socket, fields) {
     const handle = await startFor(context, answer_websocket, 101, '', others, protocol);
     const wire = new Wire(handle, context);
     context.hold();
-    wire.onEnded = () => context.release();
+    context.sockets++;
+    wire.onEnded = () => {
+        context.sockets--;
+        context.release();
+    };
     couple(end, wire);
 }
 

@@ -92,7 +92,7 @@ const BUDGET_MS = 300000;
 export function sweep() {
     const at = now();
     for (const context of allContexts()) {
-        if (context.task === null) continue;
+        if (context.task === null || context.sockets > 0) continue;
         context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
         if (at - (context.settledAt ?? context.startedAt) < BUDGET_MS) continue;
         if (context.settledAt === null) {
@@ -151,7 +151,7 @@ function fail(context, error) {
 function respond(context, method, response) {
     if (context.ended) return;
     if (response.webSocket !== null) {
-        answerWebSocket(context, response.webSocket, flatHeaders(response.headers)).then(() => context.release(), (error) => fail(context, error));
+        answerWebSocket(context, response.webSocket, flatHeaders(response.headers)).then(() => context.task.done(), (error) => fail(context, error));
         return;
     }
     const state = bodyState(response);
