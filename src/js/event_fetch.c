@@ -527,6 +527,7 @@ int js_op_answer_websocket(struct js_args *a)
         rc = js_async_begin(a, &f->async, write_cancel);
     if (rc == 0) {
         struct http_exchange *x = f->x;
+        log_answer(f, 101);
         f->x = NULL;
         f->started = f->writing = true;
         x->user = NULL;

@@ -125,9 +125,12 @@ static void on_request(void *arg, struct http_exchange *x)
 
 static void serve(struct runner *r, struct io *io)
 {
-    struct io_addr at = {.host = "127.0.0.1", .port = (uint16_t)atoi(r->listen)};
+    struct io_addr at = {.host = "127.0.0.1"};
+    uint64_t port = 0;
+    int rc = cd_str_u64(cd_str(r->listen), &port);
+    at.port = (uint16_t)port;
     signal(SIGTERM, on_signal);
-    if (http_server_open(&r->server, io, &at, 0, NULL, on_request, r) != IO_OK) {
+    if (rc != 0 || http_server_open(&r->server, io, &at, 0, NULL, on_request, r) != IO_OK) {
         fprintf(stderr, "js_run: cannot listen on port %s\n", r->listen);
         exit(2);
     }
@@ -228,7 +231,7 @@ int main(int argc, char **argv)
         }
         module_add(&r, cd_str_of(argv[i], at), argv[i] + at + 1);
     }
-    r.node = io_real_new(&(struct io_real_opts){.log_fd = 2});
+    r.node = io_real_new(&(struct io_real_opts){.log_fd = 2, .log_filter = CD_STR("warn")});
     io_real_run(r.node, entry, &r);
     io_real_free(r.node);
     js_platform_stop();
