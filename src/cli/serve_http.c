@@ -23,13 +23,6 @@ static void answer_json(struct http_exchange *x, int status, struct cd_str body)
 
 /* ---- Public ---- */
 
-static struct cd_str path_of(const struct http_exchange *x)
-{
-    struct cd_str path = x->head->where.path;
-    size_t query = cd_str_find(path, '?', 0);
-    return cd_str_sub(path, 0, query);
-}
-
 /* What request.url starts with: operations.md 5.4. */
 static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf *out)
 {
@@ -41,10 +34,9 @@ static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf
                 value = cd_str_sub(value, comma + 1, SIZE_MAX);
             value = cd_str_trim(value);
             if (cd_str_eq_nocase(x->head->field[i].name, CD_STR("x-forwarded-host"))) {
-                struct cd_buf why = {0};
-                if (value.len > 0)
+                struct http_authority parsed;
+                if (http_authority_parse(value, &parsed) == 0)
                     host = value;
-                cd_buf_deinit(&why);
             } else if (cd_str_eq_nocase(x->head->field[i].name, CD_STR("x-forwarded-proto"))) {
                 if (cd_str_eq(value, CD_STR("http")) || cd_str_eq(value, CD_STR("https")))
                     scheme = value;
@@ -59,7 +51,7 @@ static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf
 static void on_public(void *arg, struct http_exchange *x)
 {
     struct shard *shard = arg;
-    if (cd_str_eq(path_of(x), CD_STR("/.well-known/celld/health"))) {
+    if (cd_str_eq(x->head->where.path, CD_STR("/.well-known/celld/health"))) {
         if (is_draining(shard->s))
             answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
         else
@@ -145,7 +137,7 @@ static void reload_flow(void *arg)
 static void on_operator(void *arg, struct http_exchange *x)
 {
     struct serve *s = arg;
-    struct cd_str path = path_of(x);
+    struct cd_str path = x->head->where.path;
     bool post = cd_str_eq(x->head->method, CD_STR("POST"));
     if (cd_str_eq(path, CD_STR("/health/live"))) {
         answer_json(x, 200, CD_STR("{\"ok\":true}"));
@@ -155,8 +147,8 @@ static void on_operator(void *arg, struct http_exchange *x)
         r->x = x;
         io_spawn(s->control, "reload", reload_flow, r);
     } else if (cd_str_eq(path, CD_STR("/shutdown")) && post) {
-        struct cd_str query = cd_str_sub(x->head->where.path, path.len, SIZE_MAX);
-        if (query.len > 0 && !cd_str_eq(query, CD_STR("?handoff=preserve"))) {
+        struct cd_str query = x->head->where.query;
+        if (query.ptr != NULL && !cd_str_eq(query, CD_STR("handoff=preserve"))) {
             answer_json(x, 400, CD_STR("{\"error\":\"invalid operator query\"}"));
             return;
         }

@@ -61,9 +61,9 @@ static void log_answer(struct fetch *f, int status)
     if (!io_event_wanted(w->io, CD_INFO, "request"))
         return;
     const struct http_head *head = f->x->head;
-    struct cd_str path = cd_str_sub(head->where.path, 0, cd_str_find(head->where.path, '?', 0));
-    cd_event_to(w->io, CD_INFO, "request", "request", CD_S("method", head->method), CD_S("path", path),
-                CD_U("status", status), CD_U("us", (io_now_ns(w->io) - f->start_ns) / 1000));
+    cd_event_to(w->io, CD_INFO, "request", "request", CD_S("method", head->method),
+                CD_S("path", head->where.path), CD_U("status", status),
+                CD_U("us", (io_now_ns(w->io) - f->start_ns) / 1000));
 }
 
 static void answer_failure(struct fetch *f, int status, const char *why)
@@ -145,6 +145,10 @@ static int request_url(struct js_worker *w, const struct http_head *head, struct
     struct cd_buf text = {0};
     cd_buf_add_str(&text, origin);
     cd_buf_add_str(&text, head->where.path);
+    if (head->where.query.ptr != NULL) {
+        cd_buf_add_byte(&text, '?');
+        cd_buf_add_str(&text, head->where.query);
+    }
     ada_url url = ada_parse(text.ptr, text.len);
     int rc;
     if (ada_is_valid(url)) {
