@@ -10,6 +10,7 @@
 #include "js/ops_crypto.h"
 #include "js/ops_http.h"
 #include "js/ops_node.h"
+#include "js/ops_rpc.h"
 #include "js/ops_text.h"
 #include "js/ops_ws.h"
 
@@ -19,7 +20,8 @@
     JS_OPS_CRYPTO(X)                                                                                         \
     JS_OPS_HTTP(X)                                                                                           \
     JS_OPS_WS(X)                                                                                             \
-    JS_OPS_NODE(X)
+    JS_OPS_NODE(X)                                                                                           \
+    JS_OPS_RPC(X)
 
 struct js_args;
 #define X(name) int js_op_##name(struct js_args *a);

@@ -1,11 +1,26 @@
 // bindings.js: env. runtime.md 4; config.md 5.
+import { LoopbackChannel, newFetcher } from './service.js';
+
 let bindings = {};
+const checks = []; // What can be said only once the bundle is evaluated.
 
 export const env = () => bindings;
 
 const makers = {
     plain_text: (b) => b.text,
     json: (b) => JSON.parse(b.text),
+    service(b, config) {
+        const entrypoint = b.entrypoint || 'default';
+        if (b.service !== config.script) throw new Error(`Binding "${b.name}": there is no service "${b.service}" beside "${config.script}".`);
+        checks.push((find) => {
+            try {
+                find(entrypoint);
+            } catch (error) {
+                throw new TypeError(`Binding "${b.name}" to the service "${b.service}": ${error.message}`);
+            }
+        });
+        return newFetcher(new LoopbackChannel(entrypoint, b.props));
+    },
 };
 
 export function makeBindings(config) {
@@ -14,5 +29,9 @@ export function makeBindings(config) {
         if (make === undefined) throw new Error(`Binding "${b.name}": the type ${b.type} is not available in this version of celld.`);
         bindings[b.name] = make(b, config);
     }
+}
+// find(name): the entrypoint of this script; throws when there is none.
+export function checkBindings(find) {
+    for (const check of checks) check(find);
 }
 export const bindingType = (type, make) => (makers[type] = make);

@@ -57,6 +57,14 @@ export class BodyState {
     }
 }
 
+// The body if all of it is there, for somebody else: this one is used then. undefined: it is a stream.
+export function knownBody(state) {
+    const { kind, value, type, length } = state;
+    if (kind === 'source' || kind === 'stream') return undefined;
+    state.used = true;
+    return kind === 'collected' ? new BodyState('bytes', request_body(value, false), type, length) : new BodyState(kind, value, type, length);
+}
+
 async function readSource(source) {
     const first = await start(source_read, source);
     if (first === undefined) return new Uint8Array(0);

@@ -1,12 +1,9 @@
 // builtin.js: the modules that celld brings: cloudflare:* and node:*. runtime.md 3.4, 3.5.
 import { workersModule } from './workers.js';
 
-let loopback = {};
-export const setExports = (ns) => (loopback = ns);
-
 const made = new Map();
 const makers = {
-    'cloudflare:workers': () => workersModule(loopback),
+    'cloudflare:workers': () => workersModule(),
 };
 
 // Modules of Node are known without their prefix too, but for these.

@@ -66,6 +66,9 @@ export class Context {
         this.task = null; // of worker.js: what a fetch event is about
         this.startedAt = null; // milliseconds of the host's clock, once somebody looked
         this.settledAt = null; // when its handler was done
+        this.aborted = null; // { reason } after abort()
+        this.depth = 0; // calls between entrypoints that led here
+        this.traffic = null; // rpc_target.js
     }
     hold() {
         this.holds++;

@@ -1,11 +1,12 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { allContexts, contextOf, newContext, setFrame, startFor, startTimer } from './core.js';
-import { inboundRequest, isResponse, flatHeaders, responseEncoding } from './http.js';
+import { allContexts, contextOf, newContext, setFrame, shape, startFor, startTimer } from './core.js';
+import { inboundRequest, isResponse, flatHeaders } from './http.js';
 import { BodyState, bodyState } from './body.js';
 import { bytesOf } from './streams.js';
-import { builtinModule, setExports } from './builtin.js';
-import { makeBindings, env } from './bindings.js';
 import { answerWebSocket } from './websocket.js';
+import { makeBindings, checkBindings, env } from './bindings.js';
+import { newExport } from './service.js';
+import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
 
 const { now, request_head, answer, answer_start, answer_write, report, run_failed } = host;
@@ -26,8 +27,47 @@ export function load(ns) {
         if ((typeof value !== 'object' || value === null) && typeof value !== 'function') {
             throw new TypeError(`Incorrect type for map entry '${name}': the provided value is not of type 'function or ExportedHandler'.`);
         }
+        exported.set(name, { value, kind: kindOf(value) });
     }
-    setExports(ns);
+    checkBindings(entrypoint);
+}
+
+// ---- What the entry module exports: runtime.md 3.2
+
+const exported = new Map(); // name -> { value, kind }
+const OBJECT = 1, ENTRYPOINT = 2, CELL = 3, WORKFLOW = 4, CLASS = 5, FUNCTION = 6;
+
+// Works through a Proxy around a class, too.
+function kindOf(value) {
+    if (typeof value === 'object') return OBJECT;
+    for (let cls = value; typeof cls === 'function'; cls = Reflect.getPrototypeOf(cls)) {
+        if (cls === WorkerEntrypoint) return ENTRYPOINT;
+        if (cls === DurableObject) return CELL;
+        if (cls === WorkflowEntrypoint) return WORKFLOW;
+    }
+    return Reflect.getOwnPropertyDescriptor(value, 'prototype')?.writable === false ? CLASS : FUNCTION;
+}
+
+const addressable = (name, kind) => kind === OBJECT || kind === ENTRYPOINT || (name === 'default' && kind !== CELL && kind !== WORKFLOW);
+
+// The handlers, or the class, behind the name of an entrypoint. Throws TypeError when there is none.
+export function entrypoint(name) {
+    const found = exported.get(name);
+    if (found !== undefined && addressable(name, found.kind)) return found.value;
+    if (found !== undefined && (found.kind === CELL || found.kind === CLASS)) {
+        throw new TypeError(`The entrypoint name ${name} refers to a Durable Object class, but the incoming request is trying to invoke it as a stateless worker.`);
+    }
+    throw new TypeError(`The entrypoint name ${name} was not found in this worker.`);
+}
+
+// ctx.exports, made when somebody asks for it first.
+let made;
+export function loopback() {
+    if (made === undefined) {
+        made = {};
+        for (const [name, { kind }] of exported) if (addressable(name, kind)) made[name] = newExport(name);
+    }
+    return made;
 }
 
 // ---- What handlers get as ctx
@@ -44,10 +84,22 @@ export class ExecutionContext {
         this.#context.waitUntil(promise);
     }
     passThroughOnException() {}
+    // The event ends here, and who waits for it gets the reason.
+    abort(reason = new Error('The event was ended by ctx.abort().')) {
+        const context = this.#context;
+        if (context.ended) return;
+        context.aborted = { reason };
+        if (context.task !== null && context.settledAt === null) fail(context, reason);
+        context.end();
+    }
     get exports() {
-        return builtinModule('cloudflare:workers').exports;
+        return loopback();
+    }
+    get access() {
+        return undefined;
     }
 }
+shape(ExecutionContext);
 
 // handler `name` of an entrypoint, bound: a class is made anew for each call.
 export function entrypointHandler(target, name, context, props = {}) {

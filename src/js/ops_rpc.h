@@ -1,0 +1,10 @@
+/* js/ops_rpc.h: host functions: calls between entrypoints, and what they carry. */
+#ifndef JS_OPS_RPC_H
+#define JS_OPS_RPC_H
+
+#define JS_OPS_RPC(X)                                                                                        \
+    X(event_open)                                                                                            \
+    X(value_kind)                                                                                            \
+    X(message_copy)
+
+#endif

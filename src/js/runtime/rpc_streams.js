@@ -1,0 +1,158 @@
+// rpc_streams.js: streams that pass from one event to another of the same isolate. runtime.md 6.3.
+//
+// The stream stays with the event that made it, locked, and its own code runs for that event; the other event gets a new stream that
+// asks it chunk by chunk, so that back-pressure goes through. Chunks are copied.
+import { offAbort, onAbort } from './abort.js';
+import { runIn } from './core.js';
+import { ReadableStream } from './streams.js';
+
+const { message_copy } = host;
+
+const PREMATURE = 'ReadableStream received over RPC disconnected prematurely.';
+const GONE = 'WritableStream received over RPC was disconnected because the remote execution context has ended.';
+
+const quiet = () => {};
+const copyOf = (chunk) => (chunk instanceof Uint8Array ? chunk.slice() : message_copy(chunk));
+
+const ofBytes = (stream) => {
+    try {
+        stream.getReader({ mode: 'byob' }).releaseLock();
+        return true;
+    } catch {
+        return false;
+    }
+};
+
+class Share {
+    #context;
+    #held = true;
+    constructor(end, context) {
+        this.end = end; // A reader or a writer
+        this.#context = context;
+        context.hold();
+    }
+    get lost() {
+        return this.#context.ended;
+    }
+    // A method of the reader or writer, run for the event it belongs to.
+    call(name, ...args) {
+        return runIn(this.#context.frame, this.end[name], this.end, ...args);
+    }
+    onLost(fn) {
+        this.#context.onEnd(fn);
+    }
+    done() {
+        if (!this.#held) return;
+        this.#held = false;
+        this.#context.release();
+    }
+}
+class ReadableShare extends Share {
+    release() { // Nobody wants it.
+        if (!this.lost) this.call('cancel', new Error(PREMATURE)).catch(quiet);
+        this.done();
+    }
+}
+class WritableShare extends Share {
+    release() {
+        if (!this.lost) this.call('abort', new Error(GONE)).catch(quiet);
+        this.done();
+    }
+}
+
+export function shareReadable(stream, context) {
+    if (stream.locked) throw new TypeError('The ReadableStream has been locked to a reader.');
+    const bytes = ofBytes(stream);
+    const share = new ReadableShare(stream.getReader(), context);
+    share.bytes = bytes;
+    return share;
+}
+
+// failure: turns what went wrong at the other end into what the reader sees. Aborted by signal, the stream fails with the reason.
+export function openReadable(share, context, failure = () => new Error(PREMATURE), signal = null) {
+    let open = true;
+    let stop = quiet;
+    const close = (end = 'done') => {
+        open = false;
+        if (signal !== null) offAbort(signal, stop);
+        share[end]();
+    };
+    const drop = () => {
+        if (open) close('release');
+    };
+    context.onEnd(drop);
+    const source = {
+        start(controller) {
+            share.onLost(() => {
+                if (!open) return;
+                close();
+                controller.error(failure(new Error(PREMATURE)));
+            });
+            if (signal === null) return;
+            stop = () => {
+                if (!open) return;
+                drop();
+                controller.error(signal.reason);
+            };
+            onAbort(signal, stop);
+        },
+        async pull(controller) {
+            let result;
+            try {
+                if (share.lost) throw new Error(PREMATURE);
+                result = await share.call('read');
+            } catch (error) {
+                close();
+                throw failure(error);
+            }
+            if (!result.done) {
+                if (!share.bytes || result.value.byteLength > 0) controller.enqueue(copyOf(result.value));
+                return;
+            }
+            close();
+            controller.close();
+            controller.byobRequest?.respond(0);
+        },
+        cancel(reason) {
+            if (!open || share.lost) return undefined;
+            const cancelled = share.call('cancel', reason);
+            close();
+            return cancelled;
+        },
+    };
+    if (share.bytes) source.type = 'bytes';
+    return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+export function shareWritable(stream, context) {
+    if (stream.locked) throw new TypeError('The WritableStream has been locked to a writer.');
+    const share = new WritableShare(stream.getWriter(), context);
+    share.end.closed.catch(quiet);
+    share.end.ready.catch(quiet);
+    return share;
+}
+
+export function openWritable(share, context) {
+    let open = true;
+    const end = () => {
+        if (open) share.release();
+        open = false;
+    };
+    context.onEnd(end);
+    const use = (name, ...args) => {
+        if (share.lost) throw new Error(GONE);
+        return share.call(name, ...args);
+    };
+    return new globalThis.WritableStream({
+        write: (chunk) => use('write', copyOf(chunk)),
+        async close() {
+            open = false;
+            try {
+                await use('close');
+            } finally {
+                share.done();
+            }
+        },
+        abort: end,
+    });
+}
