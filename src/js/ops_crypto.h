@@ -39,6 +39,18 @@
     X(crypto_sign)                                                                                           \
     X(crypto_verify)                                                                                         \
     X(crypto_rsa)                                                                                            \
-    X(crypto_derive)
+    X(crypto_derive)                                                                                         \
+    X(crypto_modexp)                                                                                         \
+    X(crypto_prime)                                                                                          \
+    X(crypto_prime_check)                                                                                    \
+    X(crypto_dh_group)                                                                                       \
+    X(crypto_ec_point)                                                                                       \
+    X(crypto_curves)                                                                                         \
+    X(crypto_x509_new)                                                                                       \
+    X(crypto_x509_key)                                                                                       \
+    X(crypto_x509_info)                                                                                      \
+    X(crypto_x509_check)                                                                                     \
+    X(crypto_x509_issued)                                                                                    \
+    X(crypto_x509_verify)
 
 #endif
