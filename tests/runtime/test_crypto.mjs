@@ -247,6 +247,7 @@ test('RSA signatures', async () => {
     await rejects(subtle.sign({ ...pss, saltLength: 300 }, pssPrivate, message), 'OperationError');
     await rejects(subtle.importKey('jwk', { ...v.rsaPriv, dp: v.rsaPriv.dq }, pss, false, ['sign']), 'DataError');
     await rejects(subtle.importKey('jwk', { ...v.rsaPriv, alg: 'RS256' }, pss, false, ['sign']), 'DataError');
+    await rejects(subtle.importKey('jwk', { ...v.rsaPriv, alg: 1024 }, pss, false, ['sign']), 'DataError', /^Unrecognized or unimplemented algorithm "1024"/);
     await rejects(subtle.importKey('spki', un64(v.rsaSpki + 'AAAA'), pss, false, ['verify']), 'DataError');
     await rejects(subtle.importKey('spki', new Uint8Array([...un64(v.rsaSpki), 0]), pss, false, ['verify']), 'DataError');
     await rejects(subtle.importKey('spki', un64(v.ecSpki), pss, false, ['verify']), 'DataError');

@@ -41,10 +41,16 @@ const generateRsa = (publicUsages, privateUsages) => (a, extractable, usages) =>
     return keyPair(a, extractable, usages, publicUsages, privateUsages, material);
 };
 
+const jwkAlgorithms = new Set([
+    ...['1', '224', '256', '384', '512'].flatMap((n) => [`RS${n}`, `PS${n}`]), 'RSA-OAEP', ...['224', '256', '384', '512'].map((n) => `RSA-OAEP-${n}`),
+]);
 const privateNumbers = ['d', 'p', 'q', 'dp', 'dq', 'qi'];
 
 function rsaFromJwk(a, jwk, alg, use, extractable, usages) {
     checkJwk(jwk, 'RSA', use, extractable, usages);
+    if (jwk.alg !== undefined && !jwkAlgorithms.has(jwk.alg)) {
+        throw dataError(`Unrecognized or unimplemented algorithm "${jwk.alg}" listed in JSON Web Key Algorithm parameter.`);
+    }
     if (jwk.alg !== undefined && jwk.alg !== alg(a.hash)) throw dataError(`The "alg" of the JSON Web Key ("${jwk.alg}") does not match ${a.name} with ${a.hash}.`);
     const n = jwkBytes(jwk, 'n'), e = jwkBytes(jwk, 'e');
     let key;
