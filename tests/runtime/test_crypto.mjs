@@ -105,6 +105,10 @@ test('DigestStream', async () => {
     writer.close();
     equal(hex(await stream.digest), v.digest['SHA-256']);
     throws(() => new crypto.DigestStream('foo'), 'NotSupportedError');
+    const broken = new crypto.DigestStream('MD5');
+    const reason = new Error('enough');
+    await broken.abort(reason);
+    equal(await broken.digest.catch((e) => e), reason);
     await rejects(new crypto.DigestStream('MD5').getWriter().write(5), 'TypeError', /received an object of non-ArrayBuffer/);
 });
 
