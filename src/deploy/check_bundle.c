@@ -163,7 +163,7 @@ static bool read_extension(struct cd_str glob, struct cd_str *out)
 {
     if (cd_str_starts(glob, CD_STR("**/")))
         glob = cd_str_sub(glob, 3, SIZE_MAX);
-    if (!cd_str_starts(glob, CD_STR("*.")) || glob.len < 3)
+    if (!cd_str_starts(glob, CD_STR("*.")))
         return false;
     *out = cd_str_sub(glob, 1, SIZE_MAX);
     for (size_t i = 1; i < out->len; i++) {

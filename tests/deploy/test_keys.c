@@ -103,7 +103,7 @@ static void test_an_unknown_key_suggests_the_nearest_one(void **state)
     REFUSE("unknown key; did you mean kv_namespaces?", "kv_namespace", "kv-namespaces", "k_namespaces");
     REFUSE("unknown key; did you mean main?", "mian", "Main", "mains");
     REFUSE("unknown key; did you mean dev?", "dew");
-    REFUSE("unknown key", "compatibilty-daets", "entry", "VARS", "x", "vpc");
+    REFUSE("unknown key", "compatibilit-dat", "compatibilty-daets", "entry", "VARS", "x", "vpc");
     rig_refused("\"\": 1, \"a b\\u001b\": 1",
                 "wrangler.jsonc: unsupported configuration key(s): \"\", \"a b\\u001b\"\n"
                 "wrangler.jsonc:1:67: \"\": unknown key\n"

@@ -82,6 +82,13 @@ static void test_a_directory_gives_the_first_of_three_names(void **state)
                         "expected\n"
                         "here/wrangler.jsonc: warning: ignored beside it: wrangler.json and wrangler.toml\n");
 
+    d = (struct disk){
+        .path = "/p",
+        .file = {{"/p/wrangler.jsonc/x", ""}, {"/p/wrangler.json", MINIMAL("a.js")}, {"/p/a.js", ""}}};
+    run(&d);
+    assert_int_equal(d.rc, 0); /* A directory is no project file. */
+    assert_string_equal(d.said, "");
+
     d = (struct disk){.path = "/p", .shown = "here", .file = {{"/p/package.json", "{}"}}};
     run(&d);
     assert_int_equal(d.rc, CD_ENOTFOUND);
