@@ -1,5 +1,6 @@
-// apps/run.cjs: each app of this folder under `celld dev`, unmodified, with what its check.mjs expects of it.
-// usage: run.cjs CELLD PACKAGES [APP...]: PACKAGES is the folder that tools/packages filled.
+// apps/run.cjs: projects under `celld dev`, unmodified, with what a check module expects of each.
+// usage: run.cjs CELLD WORK PROJECTS [CHECKS [NAME...]]: PROJECTS holds a folder for each; its check is CHECKS/NAME.mjs, or the
+// project's own check.mjs where CHECKS is not given or "-". They run as copies in WORK/run: node_modules of WORK is theirs.
 'use strict';
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -7,8 +8,9 @@ const http = require('node:http');
 const net = require('node:net');
 const path = require('node:path');
 
-const [celld, packages, ...only] = process.argv.slice(2);
-const apps = only.length > 0 ? only : fs.readdirSync(__dirname).filter((d) => fs.existsSync(path.join(__dirname, d, 'check.mjs')));
+const [celld, work, projects, checks = '-', ...only] = process.argv.slice(2);
+const checkOf = (name) => path.resolve(checks === '-' ? path.join(projects, name, 'check.mjs') : path.join(checks, `${name}.mjs`));
+const names = fs.readdirSync(projects).filter((name) => (only.length === 0 ? fs.existsSync(checkOf(name)) : only.includes(name)));
 
 const show = (v) => JSON.stringify(v);
 const equal = (got, want, what = '') => {
@@ -52,13 +54,20 @@ function client(port) {
     };
 }
 
+// A project of several Workers has folders of its own; the one called "web" is the application.
+function commandLine(project) {
+    if (fs.existsSync(path.join(project, 'wrangler.jsonc'))) return [project];
+    const workers = fs.readdirSync(project).filter((name) => fs.existsSync(path.join(project, name, 'wrangler.jsonc')));
+    return [path.join(project, 'web'), ...workers.filter((name) => name !== 'web').flatMap((name) => ['-c', path.join(project, name)])];
+}
+
 async function run(app) {
     // A copy beside node_modules, where a user has it.
-    const project = path.join(packages, 'apps', app);
+    const project = path.resolve(work, 'run', app);
     fs.rmSync(project, { recursive: true, force: true });
-    fs.cpSync(path.join(__dirname, app), project, { recursive: true });
+    fs.cpSync(path.join(projects, app), project, { recursive: true });
     const port = await freePort();
-    const child = spawn(celld, ['dev', project, '--port', String(port), '--no-watch', '--logs'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(celld, ['dev', ...commandLine(project), '--port', String(port), '--no-watch', '--logs'], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const ready = new Promise((resolve, reject) => {
         const more = (d) => {
@@ -73,8 +82,8 @@ async function run(app) {
     const ended = new Promise((resolve) => child.on('exit', resolve));
     try {
         await ready;
-        const { default: check } = await import(path.join(__dirname, app, 'check.mjs'));
-        await check({ get: client(port), equal, same, ok });
+        const { default: check } = await import(checkOf(app));
+        await check({ get: client(port), origin: `http://127.0.0.1:${port}`, equal, same, ok });
     } catch (error) {
         error.message += `\n${output}`;
         throw error;
@@ -87,7 +96,7 @@ async function run(app) {
 
 (async () => {
     let failed = 0;
-    for (const app of apps) {
+    for (const app of names) {
         const from = Date.now();
         try {
             await run(app);
@@ -97,5 +106,6 @@ async function run(app) {
             console.log(`FAIL ${app}: ${error.stack}\n${error.message}`);
         }
     }
-    process.exit(failed === 0 ? 0 : 1);
+    if (names.length === 0) console.log(`no project with a check in ${projects}`);
+    process.exit(failed === 0 && names.length > 0 ? 0 : 1);
 })();
