@@ -11,6 +11,9 @@
     X(legacy_decode)                                                                                         \
     X(atob)                                                                                                  \
     X(btoa)                                                                                                  \
+    X(codec_new)                                                                                             \
+    X(codec_step)                                                                                            \
+    X(codec_stop)                                                                                            \
     X(url_parse)                                                                                             \
     X(url_set)
 

@@ -35,12 +35,12 @@ function partOf(part) {
 }
 
 function join(parts) {
-    if ((typeof parts !== 'object' && typeof parts !== 'function') || parts === null || typeof parts[Symbol.iterator] !== 'function') {
-        throw new TypeError('The parts of a Blob are not a sequence.');
-    }
+    const object = (typeof parts === 'object' && parts !== null) || typeof parts === 'function';
+    const method = object ? parts[Symbol.iterator] : undefined;
+    if (typeof method !== 'function') throw new TypeError('The parts of a Blob are not a sequence.');
     const list = [];
     let size = 0;
-    for (const part of parts) {
+    for (const part of { [Symbol.iterator]: () => Reflect.apply(method, parts, []) }) {
         const bytes = partOf(part);
         size += bytes.byteLength;
         if (size > SIZE_MAX) throw new RangeError(`Blob size ${size} exceeds limit ${SIZE_MAX}`);

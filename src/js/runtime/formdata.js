@@ -25,6 +25,9 @@ function valueOf(what, name, value, filename) {
 export class FormData {
     #entries = []; // name, value, name, value, ...
 
+    constructor(form = undefined) {
+        if (form !== undefined) throw new TypeError("Failed to construct 'FormData': parameter 1 is not of type 'HTMLFormElement'.");
+    }
     static entries = (f) => f.#entries;
 
     append(name, value, filename = undefined) {

@@ -10,6 +10,8 @@ import './messaging.js';
 import './performance.js';
 import './caches.js';
 import './clone.js';
+import './compression.js';
+import './encoding_streams.js';
 import { fetchWebSocket, socketEvent } from './websocket.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';

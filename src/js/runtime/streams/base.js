@@ -193,8 +193,8 @@ const tagOf = getter(TypedArray, Symbol.toStringTag);
 const typed = { buffer: getter(TypedArray, 'buffer'), at: getter(TypedArray, 'byteOffset'), length: getter(TypedArray, 'byteLength') };
 const data = { buffer: getter(DataView.prototype, 'buffer'), at: getter(DataView.prototype, 'byteOffset'), length: getter(DataView.prototype, 'byteLength') };
 const constructors = { __proto__: null };
-for (const cls of [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array, Float64Array, BigInt64Array, BigUint64Array, globalThis.Float16Array]) {
-    if (cls !== undefined) constructors[cls.name] = cls;
+for (const cls of [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array, Float64Array, BigInt64Array, BigUint64Array]) {
+    constructors[cls.name] = cls;
 }
 export const isView = ArrayBuffer.isView;
 export const U8 = Uint8Array;
@@ -207,7 +207,7 @@ const bufferSlice = uncurry(ArrayBuffer.prototype.slice);
 // What a view looks at, whatever its properties say: { buffer, at, length, make, element }. Out of bounds or detached: length 0.
 export function window(view) {
     const tag = tagOf(view);
-    const make = tag === undefined ? View : constructors[tag];
+    const make = tag === undefined ? View : constructors[tag] ?? globalThis[tag]; // V8 adds Float16Array after the snapshot.
     const get = tag === undefined ? data : typed;
     try {
         return { buffer: get.buffer(view), at: get.at(view), length: get.length(view), make, element: make.BYTES_PER_ELEMENT ?? 1 };
@@ -225,6 +225,7 @@ export function isArrayBuffer(v) {
 }
 export const lengthOf = bufferLength;
 export const isDetached = bufferDetached;
+export const isShared = (buffer) => !isArrayBuffer(buffer);
 export const transfer = (buffer) => bufferTransfer(buffer); // TypeError when it is detached or cannot be
 export const sliceBuffer = bufferSlice;
 
