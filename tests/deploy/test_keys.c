@@ -1,40 +1,60 @@
 #include "rig.h"
 
+/* Every key but those that each project has, and those of other tools. */
+static const char *const accepted[] = {
+    "\"$schema\": \"any\"",
+    "\"no_bundle\": true",
+    "\"compatibility_flags\": []",
+    "\"durable_objects\": {\"bindings\": []}",
+    "\"migrations\": []",
+    "\"services\": []",
+    "\"vars\": {}",
+    "\"triggers\": {\"crons\": []}",
+    "\"assets\": {\"directory\": \"public\"}",
+    "\"d1_databases\": []",
+    "\"kv_namespaces\": []",
+    "\"queues\": {}",
+    "\"workflows\": []",
+    "\"r2_buckets\": []",
+    "\"worker_loaders\": []",
+    "\"define\": {}",
+    "\"rules\": []",
+    "\"alias\": {}",
+    "\"minify\": true",
+    "\"keep_names\": true",
+    "\"tsconfig\": \"tsconfig.json\"",
+    "\"jsx_factory\": \"h\"",
+    "\"jsx_fragment\": \"F\"",
+};
+
 static void test_each_accepted_key_may_stand_alone(void **state)
 {
     (void)state;
-    static const char *const members[] = {
-        "\"$schema\": \"any\"",
-        "\"no_bundle\": true",
-        "\"compatibility_flags\": []",
-        "\"durable_objects\": {\"bindings\": []}",
-        "\"migrations\": []",
-        "\"services\": []",
-        "\"vars\": {}",
-        "\"triggers\": {\"crons\": []}",
-        "\"assets\": {\"directory\": \"public\"}",
-        "\"d1_databases\": []",
-        "\"kv_namespaces\": []",
-        "\"queues\": {}",
-        "\"workflows\": []",
-        "\"r2_buckets\": []",
-        "\"worker_loaders\": []",
-        "\"define\": {}",
-        "\"rules\": []",
-        "\"alias\": {}",
-        "\"minify\": true",
-        "\"keep_names\": true",
-        "\"tsconfig\": \"tsconfig.json\"",
-        "\"jsx_factory\": \"h\"",
-        "\"jsx_fragment\": \"F\"",
-    };
-    for (size_t i = 0; i < CD_COUNT(members); i++) {
-        struct rig r = rig_accepted(members[i]);
+    for (size_t i = 0; i < CD_COUNT(accepted); i++) {
+        struct rig r = rig_accepted(accepted[i]);
         assert_int_equal(r.project.keys, 4);
         assert_int_equal(r.project.key[3].at.line, 1);
         assert_int_equal(r.project.key[3].at.column, 67);
         rig_end(&r);
     }
+}
+
+static void test_each_accepted_key_stands_in_the_documentation(void **state)
+{
+    (void)state;
+    struct cd_buf text = {0}, key = {0};
+    FILE *f = fopen(CD_TESTS_DIR "/../docs/project-file.md", "r");
+    assert_non_null(f);
+    text.len += fread(cd_buf_reserve(&text, 65536), 1, 65536, f);
+    assert_int_equal(fclose(f), 0);
+    for (size_t i = 0; i < CD_COUNT(accepted); i++) {
+        cd_buf_clear(&key);
+        cd_buf_addf(&key, "`%.*s`", (int)strcspn(accepted[i] + 1, "\""), accepted[i] + 1);
+        if (strstr(cd_buf_cstr(&text), cd_buf_cstr(&key)) == NULL)
+            fail_msg("docs/project-file.md does not name %s", cd_buf_cstr(&key));
+    }
+    cd_buf_deinit(&text);
+    cd_buf_deinit(&key);
 }
 
 static void test_keys_of_other_tools_are_ignored_with_a_note(void **state)
@@ -188,6 +208,7 @@ static void test_a_project_of_assets_alone_is_not_served_yet(void **state)
 }
 
 CD_TESTS(keys, cmocka_unit_test(test_each_accepted_key_may_stand_alone),
+         cmocka_unit_test(test_each_accepted_key_stands_in_the_documentation),
          cmocka_unit_test(test_keys_of_other_tools_are_ignored_with_a_note),
          cmocka_unit_test(test_each_refused_key_has_a_hint),
          cmocka_unit_test(test_an_unknown_key_suggests_the_nearest_one),
