@@ -6,6 +6,7 @@ import './crypto.js';
 import './timers.js';
 import './fetch.js';
 import './url.js';
+import './urlpattern.js';
 import './messaging.js';
 import './performance.js';
 import './caches.js';
