@@ -10,6 +10,7 @@ import './urlpattern.js';
 import './messaging.js';
 import './performance.js';
 import './caches.js';
+import './htmlrewriter.js';
 import './clone.js';
 import './compression.js';
 import './encoding_streams.js';
