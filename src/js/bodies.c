@@ -59,6 +59,11 @@ void js_body_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
+struct js_body *js_body_of(struct js_handle *h)
+{
+    return h->type == &source_handle ? CD_CONTAINER(h, struct js_body, handle) : NULL;
+}
+
 int js_arg_body(struct js_args *a, unsigned index, const struct js_body_type *type, struct js_body **out)
 {
     struct js_handle *h;

@@ -5,6 +5,13 @@
 #define JS_OPS_RPC(X)                                                                                        \
     X(event_open)                                                                                            \
     X(value_kind)                                                                                            \
-    X(message_copy)
+    X(message_copy)                                                                                          \
+    X(site_has)                                                                                              \
+    X(call_start)                                                                                            \
+    X(call_cancel)                                                                                           \
+    X(call_reply)                                                                                            \
+    X(pipe_open)                                                                                             \
+    X(pipe_write)                                                                                            \
+    X(pipe_close)
 
 #endif

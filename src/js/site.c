@@ -102,8 +102,21 @@ int js_site_load(struct js_site *s, struct cd_buf *why)
     return 0;
 }
 
+bool js_site_has(const struct js_site *s, struct cd_str script)
+{
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        if (cd_str_eq(s->script[i].bundle->script, script))
+            return true;
+    }
+    return false;
+}
+
 struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why)
 {
+    if (s->closing) {
+        cd_buf_addf(why, "the application is being stopped");
+        return NULL;
+    }
     for (unsigned i = 0; i < s->opts.count; i++) {
         if (cd_str_eq(s->script[i].bundle->script, script))
             return worker_of(s, &s->script[i], why);

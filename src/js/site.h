@@ -34,6 +34,7 @@ void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str ori
 /* A worker of that script to deliver an event to, made if needed. NULL: there is no such script, or it does
  * not load: why. */
 struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
+bool js_site_has(const struct js_site *s, struct cd_str script);
 unsigned js_site_events(const struct js_site *s);
 
 /* ---- Turns that do not end: runtime.md 2.2, step 5 ---- */

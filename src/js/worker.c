@@ -17,8 +17,9 @@ extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
 static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
-static const char *const export_names[JS_EXPORT_COUNT] = {
-    "setup", "builtin", "load", "complete", "timer", "fetch", "run", "gone", "rejections", "sweep", "socket"};
+static const char *const export_names[JS_EXPORT_COUNT] = {"setup",      "builtin", "load",   "complete",
+                                                          "timer",      "fetch",   "run",    "gone",
+                                                          "rejections", "sweep",   "socket", "call"};
 
 /* ---- The platform ---- */
 

@@ -23,6 +23,7 @@ enum js_export {
     JS_EXPORT_REJECTIONS,
     JS_EXPORT_SWEEP,
     JS_EXPORT_SOCKET,
+    JS_EXPORT_CALL,
     JS_EXPORT_COUNT
 };
 
@@ -168,6 +169,7 @@ struct js_body {
 void js_body_init(struct js_body *s, struct js_worker *w, struct js_event *event,
                   const struct js_body_type *type);
 void js_body_done(struct io_op *op, int status);
+struct js_body *js_body_of(struct js_handle *h); /* NULL: the handle is of another type. */
 /* The body of that type whose number is an argument; throws when it is closed or of another type. */
 CD_MUST_USE int js_arg_body(struct js_args *a, unsigned index, const struct js_body_type *type,
                             struct js_body **out);

@@ -1,9 +1,10 @@
 /* runtime/run.c: runs test modules inside a worker, for tests of the JavaScript runtime.
  *
- * usage: js_run [--name NAME] [--config JSON] [--listen PORT] FILE [MODULE=FILE...]: loads FILE as the
- * Worker's entry, with the other modules beside it, and calls its default export's function NAME ("test").
- * Console output goes to stdout, uncaught errors to stderr; exit code 1 when the function failed or did not
- * end within a minute.
+ * usage: js_run [--name NAME] [--config JSON] [--listen PORT] [--script NAME=FILE]... FILE [MODULE=FILE...]:
+ * loads FILE as the entry of the Worker "test", with the other modules beside it, and calls its default
+ * export's function NAME ("test"). Each --script is another Worker that "test" may bind; its bindings are
+ * those that its first line lists, after "// bindings: ". Console output goes to stdout, uncaught errors to
+ * stderr; exit code 1 when the function failed or did not end within a minute.
  *
  * With --listen it serves requests on the loopback instead, after "listening PORT", until SIGTERM. */
 #include <signal.h>
@@ -13,14 +14,19 @@
 #include "http/server.h"
 #include "io_real/io_real.h"
 #include "js/engine.h"
+#include "js/site.h"
 #include "js/worker.h"
 
 #define MODULES_MAX 64
+#define SCRIPTS_MAX 8
 
 struct runner {
-    struct js_bundle bundle;
+    struct js_bundle bundle[SCRIPTS_MAX]; /* The first is what runs. */
+    unsigned scripts;
     struct js_bundle_module module[MODULES_MAX];
+    struct js_bundle_module entry[SCRIPTS_MAX]; /* Of the other scripts. */
     const char *name;
+    struct js_site *site;
     struct js_worker *worker;
     struct io_real *node;
     struct io_op closed;
@@ -60,7 +66,7 @@ static void finish(struct runner *r, int code)
 {
     r->code = code;
     io_cancel(&r->limit.op);
-    js_worker_close(r->worker, &r->closed, on_closed);
+    js_site_close(r->site, 0, &r->closed, on_closed);
 }
 
 static void on_limit(struct io_op *op, int status)
@@ -148,12 +154,15 @@ static void entry(struct io *io, void *arg)
     if (io_loop_index(io) != 0)
         return;
     js_worker_platform(false);
-    const struct js_worker_opts opts = {.io = io, .bundle = &r->bundle, .hooks = &hooks, .arg = r};
-    if (js_worker_open(&r->worker, &opts, &why) != 0) {
+    const struct js_site_opts opts = {
+        .io = io, .bundles = r->bundle, .count = r->scripts, .hooks = &hooks, .arg = r};
+    r->site = js_site_open(&opts);
+    r->worker = js_site_worker(r->site, r->bundle[0].script, &why);
+    if (r->worker == NULL) {
         fprintf(stderr, "js_run: %s\n", cd_buf_cstr(&why));
         cd_buf_deinit(&why);
         r->code = 1;
-        io_real_stop(r->node);
+        js_site_close(r->site, 0, &r->closed, on_closed);
         return;
     }
     if (r->listen != NULL) {
@@ -192,12 +201,34 @@ static enum js_module_kind kind_of(struct cd_str name)
 
 static void module_add(struct runner *r, struct cd_str name, const char *path)
 {
-    if (r->bundle.count == MODULES_MAX) {
+    if (r->bundle[0].count == MODULES_MAX) {
         fprintf(stderr, "js_run: more than %d modules\n", MODULES_MAX);
         exit(2);
     }
-    r->module[r->bundle.count++] =
+    r->module[r->bundle[0].count++] =
         (struct js_bundle_module){.name = name, .kind = kind_of(name), .bytes = file_read(path)};
+}
+
+/* NAME=FILE */
+static void script_add(struct runner *r, const char *arg)
+{
+    size_t at = cd_str_find(cd_str(arg), '=', 0);
+    if (at == SIZE_MAX || r->scripts == SCRIPTS_MAX) {
+        fprintf(stderr, "js_run: --script takes NAME=FILE, %d times at most\n", SCRIPTS_MAX - 1);
+        exit(2);
+    }
+    struct js_bundle_module *entry = &r->entry[r->scripts];
+    *entry = (struct js_bundle_module){
+        .name = CD_STR("index.js"), .kind = JS_MODULE_ESM, .bytes = file_read(arg + at + 1)};
+    struct cd_str line = cd_str_sub(entry->bytes, 0, cd_str_find(entry->bytes, '\n', 0));
+    struct cd_str bindings = CD_STR("[]"), key = CD_STR("// bindings: ");
+    if (cd_str_starts(line, key))
+        bindings = cd_str_sub(line, key.len, SIZE_MAX);
+    struct cd_buf config = {0}; /* Kept until the end. */
+    cd_buf_addf(&config, "{\"script\":\"%.*s\",\"flags\":[],\"bindings\":%.*s}", (int)at, arg,
+                (int)bindings.len, bindings.ptr);
+    r->bundle[r->scripts++] = (struct js_bundle){
+        .script = cd_str_of(arg, at), .config = cd_buf_str(&config), .module = entry, .count = 1};
 }
 
 int main(int argc, char **argv)
@@ -205,21 +236,25 @@ int main(int argc, char **argv)
     static struct runner r;
     setvbuf(stdout, NULL, _IOLBF, 0);
     r.name = "test";
-    r.bundle.script = CD_STR("test");
-    r.bundle.config = CD_STR("{\"script\":\"test\",\"bindings\":[],\"flags\":[]}");
-    r.bundle.module = r.module;
+    r.scripts = 1;
+    r.bundle[0].script = CD_STR("test");
+    r.bundle[0].config = CD_STR("{\"script\":\"test\",\"bindings\":[],\"flags\":[]}");
+    r.bundle[0].module = r.module;
     int i = 1;
     for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
         if (strcmp(argv[i], "--name") == 0)
             r.name = argv[i + 1];
         else if (strcmp(argv[i], "--config") == 0)
-            r.bundle.config = cd_str(argv[i + 1]);
+            r.bundle[0].config = cd_str(argv[i + 1]);
         else if (strcmp(argv[i], "--listen") == 0)
             r.listen = argv[i + 1];
+        else if (strcmp(argv[i], "--script") == 0)
+            script_add(&r, argv[i + 1]);
     }
     if (i >= argc) {
         fprintf(stderr,
-                "usage: js_run [--name NAME] [--config JSON] [--listen PORT] FILE [MODULE=FILE...]\n");
+                "usage: js_run [--name NAME] [--config JSON] [--listen PORT] [--script NAME=FILE]... FILE "
+                "[MODULE=FILE...]\n");
         return 2;
     }
     module_add(&r, CD_STR("index.js"), argv[i]);

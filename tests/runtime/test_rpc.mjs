@@ -307,6 +307,29 @@ test('streams to read', async ({ S }) => {
     await rejects(() => S.read(locked), 'TypeError', 'The ReadableStream has been locked to a reader.');
 });
 
+test('streams to write, and pairs of streams', async ({ S }) => {
+    const written = [];
+    await S.write(new WritableStream({ write: (chunk) => void written.push([...chunk]), close: () => void written.push('closed') }));
+    same(written, [[65], 'closed']);
+    await rejects(() => S.writeForever(new WritableStream({ write: () => { throw new Error('full'); } })), 'Error', 'full');
+    let reason;
+    await S.giveUp(new WritableStream({ abort: (r) => void (reason = r) }));
+    await turn();
+    equal(reason.message, 'WritableStream received over RPC was disconnected because the remote execution context has ended.');
+    const { readable, writable } = new TransformStream();
+    const reading = S.read(readable);
+    await writable.abort('no more');
+    await rejects(reading, 'Error', 'ReadableStream received over RPC disconnected prematurely.');
+    const identity = new IdentityTransformStream();
+    const there = await S.echo(identity.readable);
+    const back = await S.echo(identity.writable);
+    const text = new Response(there).text();
+    const writer = back.getWriter();
+    await writer.write(new TextEncoder().encode('round'));
+    await writer.close();
+    equal(await text, 'round');
+});
+
 test('signals', async ({ S }) => {
     equal((await S.aborted(AbortSignal.abort(new Error('before')))).message, 'before');
     const controller = new AbortController();

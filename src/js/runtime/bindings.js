@@ -1,5 +1,9 @@
 // bindings.js: env. runtime.md 4; config.md 5.
-import { LoopbackChannel, newFetcher } from './service.js';
+import { newFetcher } from './service.js';
+import { LoopbackChannel } from './service_local.js';
+import { RemoteChannel } from './service_remote.js';
+
+const { site_has } = host;
 
 let bindings = {};
 const checks = []; // What can be said only once the bundle is evaluated.
@@ -11,7 +15,10 @@ const makers = {
     json: (b) => JSON.parse(b.text),
     service(b, config) {
         const entrypoint = b.entrypoint || 'default';
-        if (b.service !== config.script) throw new Error(`Binding "${b.name}": there is no service "${b.service}" beside "${config.script}".`);
+        if (b.service !== config.script) {
+            if (!site_has(b.service)) throw new Error(`Binding "${b.name}": there is no service "${b.service}" beside "${config.script}".`);
+            return newFetcher(new RemoteChannel(b.service, entrypoint));
+        }
         checks.push((find) => {
             try {
                 find(entrypoint);

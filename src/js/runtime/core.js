@@ -69,6 +69,7 @@ export class Context {
         this.aborted = null; // { reason } after abort()
         this.depth = 0; // calls between entrypoints that led here
         this.traffic = null; // rpc_target.js
+        this.leave = null; // of a call: ends what its handler holds
     }
     hold() {
         this.holds++;

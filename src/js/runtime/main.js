@@ -23,6 +23,7 @@ import { fetchHook } from './fetch.js';
 import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
+import { call } from './service_remote.js';
 import { fillGaps } from './globals.js';
 
 const { promise_state } = host;
@@ -48,4 +49,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, DOMException };

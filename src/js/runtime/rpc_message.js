@@ -12,8 +12,9 @@ import { runIn } from './core.js';
 import { DOMException } from './events.js';
 import { Headers, flatHeaders } from './headers.js';
 import { Request, Response, isRequest, isResponse, requestSignal } from './http.js';
-import { openReadable, openWritable, shareReadable, shareWritable } from './rpc_streams.js';
+import { shareReadable, shareWritable } from './rpc_streams.js';
 import { ReadableStream } from './streams.js';
+import { WritableStream } from './streams/writable.js';
 import { URL } from './url.js';
 import { newStub, promiseOf, propertyOf, stubRef } from './rpc.js';
 import { isTarget, isTargetProxy, newTarget } from './rpc_target.js';
@@ -189,7 +190,7 @@ class Encoder {
         if (v instanceof URL) return this.#beside(v, 'url', v.href);
         if (isSignal(v)) return this.#signal(v);
         if (v instanceof ReadableStream) return this.#readable(v);
-        if (isWritable(v)) return this.#beside(v, 'writable', null, shareWritable(v, this.#context));
+        if (v instanceof WritableStream) return this.#beside(v, 'writable', null, shareWritable(v, this.#context));
         return undefined;
     }
     #readable(v) {
@@ -262,7 +263,6 @@ class Encoder {
     }
 }
 
-const isWritable = (v) => typeof globalThis.WritableStream === 'function' && v instanceof globalThis.WritableStream;
 const TypedArray = getPrototypeOf(Uint8Array.prototype);
 const tagOf = Object.getOwnPropertyDescriptor(TypedArray, Symbol.toStringTag).get;
 const VIEWS = { Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array, Float64Array, BigInt64Array, BigUint64Array };
@@ -330,8 +330,8 @@ const makers = {
         }
         return signal;
     },
-    readable: (_, share, to) => openReadable(share, to.context),
-    writable: (_, share, to) => openWritable(share, to.context),
+    readable: (_, share, to) => share.open(to.context),
+    writable: (_, share, to) => share.open(to.context),
     stub: (_, client, to) => newStub(client, to.context, to),
     service: (_, channel) => newFetcher(channel),
     promise: (_, message, to) => decode(message, to),

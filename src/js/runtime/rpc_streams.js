@@ -5,6 +5,7 @@
 import { offAbort, onAbort } from './abort.js';
 import { runIn } from './core.js';
 import { ReadableStream } from './streams.js';
+import { WritableStream } from './streams/writable.js';
 
 const { message_copy } = host;
 
@@ -48,12 +49,18 @@ class Share {
     }
 }
 class ReadableShare extends Share {
+    open(context) {
+        return openReadable(this, context);
+    }
     release() { // Nobody wants it.
         if (!this.lost) this.call('cancel', new Error(PREMATURE)).catch(quiet);
         this.done();
     }
 }
 class WritableShare extends Share {
+    open(context) {
+        return openWritable(this, context);
+    }
     release() {
         if (!this.lost) this.call('abort', new Error(GONE)).catch(quiet);
         this.done();
@@ -143,7 +150,7 @@ export function openWritable(share, context) {
         if (share.lost) throw new Error(GONE);
         return share.call(name, ...args);
     };
-    return new globalThis.WritableStream({
+    return new WritableStream({
         write: (chunk) => use('write', copyOf(chunk)),
         async close() {
             open = false;

@@ -223,8 +223,9 @@ export class Group {
 // Runs fn for an event in a turn of its own, after those that were posted before.
 const post = (context, fn) => runIn(context.frame, startTimer, undefined, context, 0, fn);
 
-// Runs a call for `context`. make() gives the receiver, in the event's turn. The Call's result is settled when the event ends, too.
-export function serve(context, make, path, message, logged) {
+// Runs a call for `context`, in a turn of its own if it is posted. make() gives the receiver, in that turn. The Call's result is settled
+// when the event ends, too.
+export function serve(context, make, path, message, logged, posted = true) {
     const deferred = new Deferred(); // of { message, disposer, pipeline }
     const { serving } = trafficOf(context);
     serving.add(deferred);
@@ -232,7 +233,8 @@ export function serve(context, make, path, message, logged) {
     deferred.promise.then(settled, settled);
     const run = () => {
         if (context.ended) dropMessage(message);
-        else post(context, () => invoke(context, make, path, message, deferred, logged));
+        else if (posted) post(context, () => invoke(context, make, path, message, deferred, logged));
+        else invoke(context, make, path, message, deferred, logged);
     };
     const fail = (failure) => {
         dropMessage(message);

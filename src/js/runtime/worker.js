@@ -6,6 +6,7 @@ import { bytesOf } from './streams.js';
 import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
 import { newExport } from './service.js';
+import { hangUp } from './service_local.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
 
@@ -257,6 +258,7 @@ export function gone(id) {
     const context = contextOf(id);
     if (context === undefined) return;
     setFrame(context.frame);
+    if (context.leave !== null) return hangUp(context); // A call's
     context.gone?.();
     context.task?.clientGone();
 }

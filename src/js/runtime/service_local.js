@@ -1,0 +1,166 @@
+// service_local.js: calls to entrypoints of the same isolate: each opens an event with a new instance of the entrypoint. runtime.md 6.5.
+import { newContext, runIn, startTimer } from './core.js';
+import { BodyState, bodyState, knownBody } from './body.js';
+import { offAbort, onAbort } from './abort.js';
+import { env } from './bindings.js';
+import { flatHeaders } from './headers.js';
+import { inboundRequest, isResponse } from './http.js';
+import { decodeThrown, dropMessage, encodeThrown, reportThrown } from './rpc_message.js';
+import { openReadable, shareReadable } from './rpc_streams.js';
+import { Call, Deferred, Failure, Group, classReceiver, failedCall, objectReceiver, serve, trafficOf } from './rpc_target.js';
+import { ExecutionContext, entrypoint, entrypointHandler } from './worker.js';
+
+const { event_open, message_copy } = host;
+
+const DEPTH_MAX = 16;
+const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
+
+export function checkDepth(from) {
+    if (from.depth >= DEPTH_MAX) throw new Error('Subrequest depth limit exceeded.');
+}
+
+// The context of a call's event; its handler's hold is given back by leave(), once.
+export function callContext(id, depth) {
+    const context = newContext(id);
+    context.depth = depth;
+    let left = false;
+    context.leave = () => {
+        if (left) return;
+        left = true;
+        context.release();
+    };
+    return context;
+}
+
+function openEvent(from) {
+    checkDepth(from);
+    return callContext(event_open(), from.depth + 1);
+}
+
+// The caller does not want the answer any more: the request's signal tells, and after one more turn nothing but waitUntil keeps the
+// event. runtime.md 2.6.
+export function hangUp(context) {
+    if (context.ended) return;
+    runIn(context.frame, () => {
+        context.gone?.();
+        startTimer(context, 0, context.leave);
+    });
+}
+
+const propsOf = (props) => (props === undefined ? {} : message_copy(props));
+
+// Runs a method of the entrypoint `name` for a call's context, which the caller lets go with leave().
+export function serveCall(context, name, props, path, message, posted) {
+    const receiver = () => {
+        const target = entrypoint(name);
+        const ctx = new ExecutionContext(context, propsOf(props));
+        return typeof target === 'function' ? classReceiver(new target(ctx, env())) : objectReceiver(target, env(), ctx);
+    };
+    return serve(context, receiver, path, message, true, posted);
+}
+
+// Runs the fetch handler of the entrypoint `name`: respond(response) or fail(message), once each, if the event does not end before.
+export function serveFetch(context, name, props, request, respond, fail) {
+    const failed = (error) => {
+        reportThrown('fetch', error);
+        fail(encodeThrown(error, context));
+        context.leave();
+    };
+    const answered = (response) => {
+        try {
+            if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+            const state = bodyState(response);
+            if (state !== null && state.unusable) throw new TypeError(USED);
+            if (!context.ended) {
+                respond({ status: response.status, statusText: response.statusText, fields: flatHeaders(response.headers), state, webSocket: response.webSocket });
+            }
+            context.leave();
+        } catch (error) {
+            failed(error);
+        }
+    };
+    try {
+        const handler = entrypointHandler(entrypoint(name), 'fetch', context, propsOf(props));
+        if (handler === undefined) throw new Error('Handler does not export a fetch() function.');
+        const result = handler(request);
+        if (isResponse(result)) answered(result);
+        else Promise.resolve(result).then(answered, failed);
+    } catch (error) {
+        failed(error);
+    }
+}
+
+// The entrypoint `name` of this script.
+export class LoopbackChannel {
+    #name;
+    #props;
+    constructor(name, props = undefined) {
+        this.#name = name;
+        this.#props = props;
+    }
+    withProps(props) {
+        return new LoopbackChannel(this.#name, props);
+    }
+    retain() {
+        return this;
+    }
+    release() {}
+
+    call(from, path, message) {
+        let context;
+        try {
+            context = openEvent(from);
+        } catch (error) {
+            dropMessage(message);
+            return failedCall(error);
+        }
+        const call = serveCall(context, this.#name, this.#props, path, message, true);
+        call.result.then(context.leave, context.leave);
+        call.cancel = () => hangUp(context);
+        return call;
+    }
+
+    fetch(from, { method, url, fields, cf, state }, signal) {
+        const context = openEvent(from);
+        const deferred = new Deferred();
+        const call = new Call(deferred.promise, undefined, () => hangUp(context));
+        watch(from, context, call, deferred, signal);
+        const body = state === null ? null : move(state, from, context, null);
+        const request = inboundRequest(method, url, () => fields, body, cf === undefined ? undefined : message_copy(cf), context);
+        const respond = (parts) => {
+            if (deferred.settled || from.ended) return; // Nobody waits.
+            deferred.resolve({ ...parts, state: parts.state === null ? null : move(parts.state, context, from, signal) });
+        };
+        const fail = (message) => deferred.reject(new Failure(undefined, message));
+        runIn(context.frame, startTimer, undefined, context, 0, () => serveFetch(context, this.#name, this.#props, request, respond, fail));
+        return deferred.promise;
+    }
+}
+
+// While a request is answered: the end of either event, and the signal, end it.
+function watch(from, context, call, deferred, signal) {
+    const { calls } = trafficOf(from);
+    const { serving } = trafficOf(context);
+    const stop = () => {
+        deferred.reject(new Failure(signal.reason));
+        call.cancel();
+    };
+    const settled = () => {
+        calls.delete(call);
+        serving.delete(deferred);
+        if (signal !== null) offAbort(signal, stop);
+    };
+    calls.add(call);
+    serving.add(deferred);
+    if (signal !== null) onAbort(signal, stop);
+    deferred.promise.then(settled, settled);
+}
+
+// A body for another event. What goes wrong on the way reaches its reader.
+function move(state, from, to, signal) {
+    const known = knownBody(state);
+    if (known !== undefined) return known;
+    const share = runIn(from.frame, () => shareReadable(state.stream, from));
+    const failure = (error) => decodeThrown(encodeThrown(error, from), new Group(to));
+    return new BodyState('stream', runIn(to.frame, openReadable, undefined, share, to, failure, signal), state.type, state.length);
+}

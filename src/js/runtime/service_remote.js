@@ -1,0 +1,333 @@
+// service_remote.js: bindings to other scripts of the application: calls that cross from one isolate to another. runtime.md 6.2, 6.5.
+//
+// A call and its answer are values by structured clone, and pipes for streams (../event_call.c, ../pipe.c):
+//
+//     call:   { kind, entrypoint, depth, ... }
+//             fetch: method, url, fields, cf, body      rpc: path, message; undefined: the property's value is wanted
+//     answer: { answer } or { failure: message }
+//
+// In a message for the wire, pipes says by number which of its objects beside is which pipe.
+import { runIn, startFor } from './core.js';
+import { BodyState, knownBody } from './body.js';
+import { offAbort, onAbort } from './abort.js';
+import { inboundRequest } from './http.js';
+import { dropMessage, encodeThrown } from './rpc_message.js';
+import { Call, Deferred, Failure, PendingClient } from './rpc_target.js';
+import { callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
+import { ReadableStream, bytesOf, sourceStream } from './streams.js';
+import { WritableStream } from './streams/writable.js';
+
+const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close } = host;
+
+const INLINE_MAX = 1 << 20; // Larger bodies go through a pipe.
+const CROSS = 'RPC stubs cannot cross isolate boundaries yet';
+const nothing = () => {};
+
+// ---- Streams through pipes
+
+// Reads the stream into the pipe, for its event, which lasts as long.
+async function pump(context, read, cancel, pipe, done) {
+    try {
+        for (;;) {
+            const { done: last, value } = await read();
+            const bytes = last ? undefined : bytesOf(value);
+            if (!last && bytes.length === 0) continue;
+            try {
+                await startFor(context, pipe_write, pipe, bytes, last);
+            } catch (error) {
+                if (!last) cancel(error);
+                return;
+            }
+            if (last) return;
+        }
+    } catch {
+        // The reader at the other side sees that the pipe breaks off.
+    } finally {
+        pipe_close(pipe);
+        done();
+    }
+}
+
+// A pipe that the stream of a share or body is read into; its other end is to be sent.
+function outgoing(context, share) {
+    const pipe = pipe_open(context.id, true);
+    runIn(context.frame, () => pump(context, () => share.call('read'), (error) => share.call('cancel', error).catch(nothing), pipe, () => share.done()));
+    return pipe;
+}
+
+function outgoingBody(context, stream) {
+    const pipe = pipe_open(context.id, true);
+    const reader = stream.getReader();
+    context.hold();
+    runIn(context.frame, () => pump(context, () => reader.read(), (error) => reader.cancel(error).catch(nothing), pipe, () => context.release()));
+    return pipe;
+}
+
+// What the other side writes goes to the writer of a share.
+function incoming(context, share) {
+    const pipe = pipe_open(context.id, false);
+    (async () => {
+        try {
+            for (let chunk; (chunk = await startFor(context, source_read, pipe)) !== undefined;) await share.call('write', chunk);
+            await share.call('close');
+            share.done();
+        } catch {
+            source_close(pipe);
+            share.release();
+        }
+    })();
+    return pipe;
+}
+
+class PipeReadable {
+    constructor(pipe) {
+        this.pipe = pipe;
+    }
+    open(context) {
+        return runIn(context.frame, sourceStream, undefined, this.pipe);
+    }
+    release() {
+        source_close(this.pipe);
+    }
+}
+class PipeWritable {
+    constructor(pipe) {
+        this.pipe = pipe;
+    }
+    open(context) {
+        const { pipe } = this;
+        const write = (bytes, last) => startFor(context, pipe_write, pipe, bytes, last);
+        return new WritableStream({
+            write: (chunk) => write(bytesOf(chunk), false),
+            close: () => write(undefined, true).finally(() => pipe_close(pipe)),
+            abort: () => pipe_close(pipe),
+        });
+    }
+    release() {
+        pipe_close(this.pipe);
+    }
+}
+
+function closeAll(pipes) {
+    for (const pipe of pipes) {
+        pipe_close(pipe);
+        source_close(pipe);
+    }
+}
+
+// ---- Messages on the wire
+
+// pipes: numbers of the pipes that go along, to be added to.
+function ship(message, context, pipes) {
+    const { data, live } = message;
+    if (live === null) return { plain: true, data };
+    const { types } = data;
+    for (const type of types) {
+        if (type !== 'stub' && type !== 'service' && type !== 'promise' && type !== 'signal') continue;
+        dropMessage(message);
+        throw new Error(type === 'signal' ? 'AbortSignals cannot cross isolate boundaries yet' : CROSS);
+    }
+    const numbers = types.map((type, i) => {
+        if (live[i] === null) return -1;
+        return pipes.push(type === 'readable' ? outgoing(context, live[i]) : incoming(context, live[i])) - 1;
+    });
+    return { plain: false, data, pipes: numbers };
+}
+
+function unship(wire, pipes) {
+    if (wire.plain) return { data: wire.data, live: null, given: null };
+    const live = wire.pipes.map((n, i) => (n < 0 ? null : wire.data.types[i] === 'readable' ? new PipeReadable(pipes[n]) : new PipeWritable(pipes[n])));
+    return { data: wire.data, live, given: null };
+}
+
+function shipBody(state, context, pipes) {
+    if (state === null) return null;
+    const length = state.kind === 'text' || state.kind === 'bytes' ? state.value.length : state.length;
+    const known = length <= INLINE_MAX ? knownBody(state) : undefined;
+    if (known !== undefined) return { kind: known.kind, value: known.value, length: known.length };
+    const bytes = state.kind === 'bytes' ? state.value.length : state.length;
+    const stream = runIn(context.frame, () => state.stream);
+    return { kind: 'source', value: pipes.push(outgoingBody(context, stream)) - 1, length: bytes };
+}
+
+const unshipBody = (body, pipes) => (body === null ? null : new BodyState(body.kind, body.kind === 'source' ? pipes[body.value] : body.value, null, body.length));
+
+// ---- The caller
+
+class RemoteCall {
+    id = 0;
+    constructor(context) {
+        this.context = context;
+    }
+    // A promise of [value, pipes]; rejected with Failure.
+    async start(script, value, pipes) {
+        let answer;
+        try {
+            const started = (event, id) => {
+                call_start(event, id, script, value, pipes);
+                this.id = id;
+            };
+            answer = await startFor(this.context, started);
+        } catch (error) {
+            closeAll(pipes);
+            throw new Failure(error?.status === undefined ? error : new Error(error.message));
+        }
+        if (answer[0].failure !== undefined) throw new Failure(undefined, unship(answer[0].failure, answer[1]));
+        return answer;
+    }
+    cancel() {
+        if (this.id !== 0 && !this.context.ended) call_cancel(this.context.id, this.id);
+    }
+}
+
+export class RemoteChannel {
+    #script;
+    #entrypoint;
+    constructor(script, entrypoint) {
+        this.#script = script;
+        this.#entrypoint = entrypoint;
+    }
+    retain() {
+        return this;
+    }
+    release() {}
+
+    call(from, path, message) {
+        const remote = new RemoteCall(from);
+        const result = this.#call(remote, from, path, message);
+        const pipeline = result.then(() => {
+            throw new Failure(new Error('Calls on a result that has not come yet are not possible across isolates: await it first.'));
+        });
+        return new Call(result, new PendingClient(pipeline), () => remote.cancel());
+    }
+    async #call(remote, from, path, message) {
+        const pipes = [];
+        let value;
+        try {
+            checkDepth(from);
+            value = { kind: 'rpc', entrypoint: this.#entrypoint, depth: from.depth + 1, path, message: message === undefined ? undefined : ship(message, from, pipes) };
+        } catch (error) {
+            throw new Failure(error);
+        }
+        const [{ answer }, came] = await remote.start(this.#script, value, pipes);
+        return { message: unship(answer, came), disposer: false };
+    }
+
+    fetch(from, { method, url, fields, cf, state }, signal) {
+        checkDepth(from);
+        const pipes = [];
+        const remote = new RemoteCall(from);
+        const deferred = new Deferred();
+        const body = shipBody(state, from, pipes);
+        const started = remote.start(this.#script, { kind: 'fetch', entrypoint: this.#entrypoint, depth: from.depth + 1, method, url, fields, cf, body }, pipes);
+        const stop = () => {
+            deferred.reject(new Failure(signal.reason));
+            remote.cancel();
+        };
+        if (signal !== null) onAbort(signal, stop);
+        const settled = () => {
+            if (signal !== null) offAbort(signal, stop);
+        };
+        started.then(
+            ([{ answer }, came]) => {
+                settled();
+                const answered = unshipBody(answer.body, came);
+                if (answered?.kind === 'source') {
+                    if (deferred.settled) return source_close(answered.value);
+                    if (signal !== null) return deferred.resolve({ ...answer, webSocket: null, state: new BodyState('stream', abortable(from, answered.value, signal), null, answered.length) });
+                }
+                return deferred.resolve({ ...answer, webSocket: null, state: answered });
+            },
+            (failure) => {
+                settled();
+                deferred.reject(failure);
+            },
+        );
+        return deferred.promise;
+    }
+}
+
+// The stream of a body that fails when the signal is aborted.
+function abortable(context, source, signal) {
+    let stop = nothing;
+    const end = () => offAbort(signal, stop);
+    return new ReadableStream({
+        type: 'bytes',
+        start(controller) {
+            stop = () => {
+                source_close(source);
+                controller.error(signal.reason);
+            };
+            onAbort(signal, stop);
+        },
+        async pull(controller) {
+            let chunk;
+            try {
+                chunk = await startFor(context, source_read, source);
+            } catch (error) {
+                end();
+                throw signal.aborted ? signal.reason : error;
+            }
+            if (signal.aborted) return;
+            if (chunk !== undefined) return controller.enqueue(chunk);
+            end();
+            controller.close();
+            controller.byobRequest?.respond(0);
+        },
+        cancel() {
+            end();
+            source_close(source);
+        },
+    }, { highWaterMark: 0 });
+}
+
+// ---- The callee: called by the host
+
+export function call(id, value, pipes) {
+    const context = callContext(id, value.depth);
+    context.onEnd(() => { // ctx.abort(): the last that the caller hears.
+        if (context.aborted !== null) call_reply(id, { failure: ship(encodeThrown(context.aborted.reason, context), context, []) }, []);
+    });
+    runIn(context.frame, value.kind === 'fetch' ? callFetch : callMethod, undefined, context, value, pipes);
+}
+
+// Sends the answer that make(pipes) gives; what is wrong with it goes instead.
+function reply(context, make) {
+    if (context.ended) return;
+    const pipes = [];
+    try {
+        call_reply(context.id, make(pipes), pipes);
+    } catch (error) {
+        closeAll(pipes);
+        call_reply(context.id, { failure: ship(encodeThrown(error, context), context, []) }, []);
+    }
+}
+// A failure whose properties hold what cannot cross goes without them.
+function fail(context, message) {
+    reply(context, (pipes) => ({ failure: ship(message, context, pipes) }));
+}
+
+function callFetch(context, { entrypoint, method, url, fields, cf, body }, pipes) {
+    const request = inboundRequest(method, url, () => fields, unshipBody(body, pipes), cf, context);
+    const respond = ({ status, statusText, fields: answered, state, webSocket }) =>
+        reply(context, (sent) => {
+            if (webSocket !== null) throw new Error('A WebSocket cannot cross isolate boundaries yet: answer it in the script that the client reaches.');
+            return { answer: { status, statusText, fields: answered, body: shipBody(state, context, sent) } };
+        });
+    serveFetch(context, entrypoint, undefined, request, respond, (message) => fail(context, message));
+}
+
+function callMethod(context, { entrypoint, path, message }, pipes) {
+    const served = serveCall(context, entrypoint, undefined, path, message === undefined ? undefined : unship(message, pipes), false);
+    served.result.then(
+        ({ message: result }) => {
+            reply(context, (sent) => ({ answer: ship(result, context, sent) }));
+            served.pipeline.release();
+            context.leave();
+        },
+        (failure) => {
+            fail(context, failure.message ?? encodeThrown(failure.error, context));
+            context.leave();
+        },
+    );
+}
