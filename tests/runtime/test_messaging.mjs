@@ -1,4 +1,5 @@
 // MessageChannel, MessagePort, BroadcastChannel.
+import { RpcTarget } from 'cloudflare:workers';
 import { equal, ok, run, same, test, throws } from 'harness.js';
 
 test('messages go both ways, in order, cloned', async () => {
@@ -51,6 +52,7 @@ test('what cannot be sent', () => {
     throws(() => port1.postMessage(1, [new ArrayBuffer(1)]), 'Error', 'Transfer list is not supported');
     throws(() => port1.postMessage(1, { transfer: [1] }), 'Error', 'Transfer list is not supported');
     throws(() => port1.postMessage(), 'TypeError');
+    throws(() => port1.postMessage(new (class extends RpcTarget {})()), 'DataCloneError');
     throws(() => new MessagePort(), 'TypeError', 'Illegal constructor');
     port1.postMessage(1, []);
 });

@@ -214,10 +214,6 @@ export class EventTarget {
         const listeners = EventTarget.#of(this, true);
         needArguments(2, arguments.length, "Failed to execute 'addEventListener' on 'EventTarget'");
         type = `${type}`;
-        if (callback === undefined || callback === null) return;
-        if (typeof callback !== 'function' && (typeof callback !== 'object' || typeof callback.handleEvent !== 'function')) {
-            throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': the listener is neither a function nor an object with a handleEvent method.");
-        }
         let once = false;
         let signal;
         if (options !== undefined) {
@@ -226,12 +222,14 @@ export class EventTarget {
                 if (options.passive) throw new TypeError('addEventListener(): options.passive must be false.');
                 once = Boolean(options.once);
                 signal = options.signal;
-                if (signal !== undefined) {
-                    if (!isSignal(signal)) throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': options.signal is not an AbortSignal.");
-                    if (signal.aborted) return;
-                }
+                if (signal !== undefined && !isSignal(signal)) throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': options.signal is not an AbortSignal.");
             }
         }
+        if (callback === undefined || callback === null) return;
+        if (typeof callback !== 'function' && (typeof callback !== 'object' || typeof callback.handleEvent !== 'function')) {
+            throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': the listener is neither a function nor an object with a handleEvent method.");
+        }
+        if (signal?.aborted) return;
         if (listeners === globalListeners && SERVICE_WORKER.has(type)) throw new Error(`Service Worker syntax is not supported: addEventListener("${type}") in the global scope is never called. Export a ${type}() handler from the main module instead (export default { ${type}() { ... } }).`);
         const list = listeners.get(type);
         if (list === undefined) listeners.set(type, [new Listener(callback, once, false)]);

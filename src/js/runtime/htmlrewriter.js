@@ -3,7 +3,7 @@
 // A document goes through as tokens, one after the other; handlers may wait. What nobody changed goes out as it came in. Elements are
 // what the tags say: a tag that is missing is not invented, and an end tag closes what is open inside of it.
 import { expose } from './core.js';
-import { encodeUtf8 } from './encoding.js';
+import { TextDecoder, encodeUtf8 } from './encoding.js';
 import { isResponse, Response } from './http.js';
 import { ReadableStream, bytesOf } from './streams.js';
 import { COMMENT, DOCTYPE, END, RAW, START, TEXT, Tokenizer, readDoctype } from './html_tokens.js';

@@ -7,9 +7,10 @@ import './timers.js';
 import './fetch.js';
 import './url.js';
 import './urlpattern.js';
-import './messaging.js';
+import { refuseClones } from './messaging.js';
 import './performance.js';
 import './caches.js';
+import './eventsource.js';
 import './htmlrewriter.js';
 import './clone.js';
 import './compression.js';
@@ -24,12 +25,14 @@ import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
+import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 
 const { promise_state } = host;
 
 expose({ Body, Headers, Request, Response });
 fillGaps();
+refuseClones(RpcTarget);
 fetchHook((url, request, context) => fetchWebSocket(url, request, context, receivedResponse));
 for (const name of ['self', 'global']) {
     Object.defineProperty(globalThis, name, { value: globalThis, writable: true, configurable: true, enumerable: true });

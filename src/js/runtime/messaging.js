@@ -4,16 +4,30 @@
 // the event that posted it; code of the global scope, which has no tasks, delivers with the microtasks.
 import { absent, currentContext, expose, startTimer } from './core.js';
 import { blobBytes, blobOf, Blob } from './blob.js';
-import { Event, EventTarget, dispatch, handlerAttributes, hears, messageEvent, reportUncaught, trust } from './events.js';
+import { DOMException, Event, EventTarget, dispatch, handlerAttributes, hears, messageEvent, reportUncaught, trust } from './events.js';
 
 const { clone } = host;
 const MAKE = Object.freeze({});
+
+// Classes whose objects cannot be cloned, though V8 would.
+const refused = [];
+export const refuseClones = (cls) => refused.push(cls);
+
 const resolved = Promise.resolve();
 
+// Deliveries that wait are made together, in order.
+const queues = new WeakMap(); // context -> functions
 function task(fn) {
     const context = currentContext();
-    if (context !== undefined && !context.ended) startTimer(context, 0, fn);
-    else resolved.then(fn);
+    if (context === undefined || context.ended) return void resolved.then(fn);
+    const queue = queues.get(context);
+    if (queue !== undefined) return void queue.push(fn);
+    const first = [fn];
+    queues.set(context, first);
+    startTimer(context, 0, () => {
+        queues.delete(context);
+        for (const each of first) each();
+    });
 }
 
 function deliver(target, event) {
@@ -24,7 +38,11 @@ function deliver(target, event) {
     }
 }
 
-const copy = (value) => (value instanceof Blob ? blobOf(blobBytes(value), value.type) : clone(value, undefined));
+function copy(value) {
+    if (value instanceof Blob) return blobOf(blobBytes(value), value.type);
+    if (refused.some((cls) => value instanceof cls)) throw new DOMException(`${value.constructor?.name} object could not be cloned.`, 'DataCloneError');
+    return clone(value, undefined);
+}
 
 export class MessagePort extends EventTarget {
     #other = null; // null: closed

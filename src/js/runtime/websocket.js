@@ -263,7 +263,7 @@ export class WebSocket extends EventTarget {
     close(code = undefined, reason = undefined) {
         const end = this.#end;
         if (code !== undefined) {
-            code = Math.trunc(Number(code)) & 0xffff;
+            code = Math.round(Math.min(Math.max(Number(code) || 0, 0), 0xffff));
             if (code !== 1000 && !(code >= 3000 && code <= 4999)) throw new DOMException(`Invalid WebSocket close code: ${code}.`, 'InvalidAccessError');
         }
         if (reason !== undefined) {
