@@ -87,6 +87,11 @@ test('abort before and after the head', async (env) => {
     equal(aborted, 3);
 });
 
+test('compressed answers are decoded', async (env) => {
+    const r = await fetch(`${env.ORIGIN}/gzip`);
+    equal(await r.text(), 'zipped '.repeat(1000));
+});
+
 test('20 MiB come through', async (env) => {
     const r = await fetch(`${env.ORIGIN}/big?bytes=${20 << 20}`);
     let bytes = 0;
