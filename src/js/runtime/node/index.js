@@ -1,11 +1,12 @@
 // node/index.js: which node: modules there are. Each is evaluated when it is first asked for. runtime.md 3.5.
 import { provideModule } from '../builtin.js';
+import { stub, stubNames } from './stubs.js';
 
 // The bundler renames what several files call the same; to users things are called as they are exported.
 function named(object) {
     for (const [key, d] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
         const { value } = d;
-        if (typeof value === 'function' && value.name !== key && /^\w+\d$/.test(value.name) && value.name.startsWith(key)) {
+        if (typeof value === 'function' && value.name !== key && /^_?\w+?\d*$/.test(value.name) && value.name.replace(/^_|\d+$/g, '') === key) {
             Object.defineProperty(value, 'name', { value: key, configurable: true });
         }
     }
@@ -19,9 +20,50 @@ function provide(name, make) {
     });
 }
 
+for (const name of stubNames) provide(name, () => stub(name));
 provide('assert', () => require('./assert.js').default);
 provide('assert/strict', () => require('./assert.js').strict);
+provide('async_hooks', () => require('./async_hooks.js').default);
+provide('buffer', () => require('./buffer.js').default);
+provide('console', () => require('./console.js').default);
+provide('constants', () => require('./constants.js').default);
+provide('diagnostics_channel', () => require('./diagnostics_channel.js').default);
+provide('events', () => require('./events.js').default);
+provide('module', () => require('./module.js').default);
+provide('os', () => require('./os.js').default);
+provide('path', () => require('./path.js').default);
+provide('path/posix', () => require('./path.js').posix);
+provide('path/win32', () => require('./path.js').win32);
+provide('perf_hooks', () => require('./perf_hooks.js').default);
+provide('process', () => require('./process.js').default);
+provide('punycode', () => require('./punycode.js').default);
+provide('querystring', () => require('./querystring.js').default);
+provide('stream', () => require('./stream.js').default);
+provide('stream/consumers', () => require('./stream_consumers.js').default);
+provide('stream/promises', () => require('./stream.js').default.promises);
+provide('stream/web', () => require('./stream_web.js').default);
+provide('string_decoder', () => require('./string_decoder.js').default);
+provide('sys', () => require('./util.js').default);
 provide('test', () => require('./test.js').default);
+provide('timers', () => require('./timers.js').default);
+provide('timers/promises', () => require('./timers.js').promises);
+provide('url', () => require('./url.js').default);
 provide('util', () => require('./util.js').default);
 provide('util/types', () => require('./util.js').utilTypes);
-provide('sys', () => require('./util.js').default);
+
+// Globals that are made when they are first used.
+function lazyGlobal(name, make) {
+    const set = (value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+    Object.defineProperty(globalThis, name, {
+        get() {
+            const value = make();
+            set(value);
+            return value;
+        },
+        set,
+        configurable: true,
+        enumerable: false,
+    });
+}
+lazyGlobal('Buffer', () => require('./buffer.js').Buffer);
+lazyGlobal('process', () => require('./process.js').default);

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from './compare.js';
 import { ERRNO } from './errno.js';
 import { err, nodeError, validateAbortSignal, validateFunction, validateInteger, validateObject, validateOneOf, validateString } from './errors.js';
 import { MIMEParams, MIMEType } from './mime.js';
-import { queueMicrotask } from '../timers.js';
+import { queueMicrotask, setImmediate, setTimeout } from '../timers.js';
 import { parseArgs } from './parse_args.js';
 import * as types from './types.js';
 
@@ -39,6 +39,12 @@ export function promisify(original) {
     return fn;
 }
 promisify.custom = PROMISIFIED;
+for (const [fn, promised] of [
+    [setTimeout, (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value))],
+    [setImmediate, (value) => new Promise((resolve) => setImmediate(resolve, value))],
+]) {
+    Object.defineProperty(fn, PROMISIFIED, { value: promised, configurable: true });
+}
 
 export function callbackify(original) {
     validateFunction(original, 'original');
