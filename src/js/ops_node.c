@@ -259,3 +259,41 @@ int js_op_buffer_check(struct js_args *a)
     js_return_bool(a, ok);
     return 0;
 }
+
+/* ---- The bundle as files ---- */
+
+/* bundle_names(): the names of its modules. */
+int js_op_bundle_names(struct js_args *a)
+{
+    const struct js_bundle *b = js_worker_of(a)->bundle;
+    js_value list = js_array(a->js, NULL, 0);
+    for (unsigned i = 0; i < b->count; i++) {
+        js_value name;
+        int rc = js_string(a->js, b->module[i].name, &name);
+        if (rc == 0)
+            rc = js_set_index(a->js, list, i, name);
+        if (rc != 0)
+            return rc;
+    }
+    js_return(a, list);
+    return 0;
+}
+
+/* bundle_bytes(name): a copy, as a Uint8Array; undefined when there is none of that name. */
+int js_op_bundle_bytes(struct js_args *a)
+{
+    const struct js_bundle *b = js_worker_of(a)->bundle;
+    struct cd_buf name = {0};
+    js_value v;
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &name);
+    for (unsigned i = 0; i < b->count && rc == 0; i++) {
+        if (!cd_str_eq(b->module[i].name, cd_buf_str(&name)))
+            continue;
+        rc = js_uint8_array_copy(a->js, b->module[i].bytes, &v);
+        if (rc == 0)
+            js_return(a, v);
+        break;
+    }
+    cd_buf_deinit(&name);
+    return rc;
+}

@@ -9,6 +9,14 @@
     X(buffer_encode)                                                                                         \
     X(buffer_find)                                                                                           \
     X(buffer_compare)                                                                                        \
-    X(buffer_check)
+    X(buffer_check)                                                                                          \
+    X(bundle_names)                                                                                          \
+    X(bundle_bytes)                                                                                          \
+    X(zlib_new)                                                                                              \
+    X(zlib_new_params)                                                                                       \
+    X(zlib_params)                                                                                           \
+    X(zlib_reset)                                                                                            \
+    X(zlib_step)                                                                                             \
+    X(zlib_crc32)
 
 #endif

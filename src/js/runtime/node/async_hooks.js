@@ -105,7 +105,7 @@ export class AsyncResource {
     }
 }
 
-const resource = {};
+const resource = { __proto__: null };
 export default {
     AsyncLocalStorage,
     AsyncResource,

@@ -20,5 +20,14 @@ const CANONICAL = ['utf8', 'hex', 'base64', 'base64url', 'latin1', 'ascii', 'utf
 export const encodingOf = (name) => NAMES[name] ?? NAMES[String(name).toLowerCase()];
 export const canonicalName = (encoding) => CANONICAL[encoding];
 
-export const decode = buffer_decode; // (bytes, start, end, encoding)
+const STRING_MAX = 536870888; // V8's
+
+export function decode(bytes, start, end, encoding) {
+    const count = end - start;
+    if (count > STRING_MAX / 2) {
+        const length = encoding === HEX ? count * 2 : encoding === BASE64 || encoding === BASE64URL ? Math.ceil(count / 3) * 4 : encoding === UTF16LE ? count / 2 : count;
+        if (length > STRING_MAX) throw new RangeError('String is too long for a V8 string');
+    }
+    return buffer_decode(bytes, start, end, encoding);
+}
 export const encode = buffer_encode; // (string, encoding)

@@ -141,6 +141,7 @@ const CODES = {
     ERR_EVENT_RECURSION: [Error, (type) => `The event "${type}" is already being dispatched`],
     ERR_BUFFER_TOO_LARGE: [RangeError, (max) => `Cannot create a Buffer larger than ${max} bytes`],
     ERR_FEATURE_UNAVAILABLE_ON_PLATFORM: [TypeError, (name) => `The feature ${name} is unavailable on the current platform, which is being used to run Node.js`],
+    ERR_ZSTD_INVALID_PARAM: [RangeError, (name) => `${name} is not a valid zstd parameter`],
     ERR_DIR_CLOSED: [Error, () => 'Directory handle was closed'],
     ERR_INCOMPATIBLE_OPTION_PAIR: [TypeError, (a, b) => `Option "${a}" cannot be used in combination with option "${b}"`],
     ERR_USE_AFTER_CLOSE: [Error, (name) => `${name} was closed`],

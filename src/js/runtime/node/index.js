@@ -29,6 +29,8 @@ provide('console', () => require('./console.js').default);
 provide('constants', () => require('./constants.js').default);
 provide('diagnostics_channel', () => require('./diagnostics_channel.js').default);
 provide('events', () => require('./events.js').default);
+provide('fs', () => require('./fs.js').default);
+provide('fs/promises', () => require('./fs.js').promises);
 provide('module', () => require('./module.js').default);
 provide('os', () => require('./os.js').default);
 provide('path', () => require('./path.js').default);
@@ -50,6 +52,7 @@ provide('timers/promises', () => require('./timers.js').promises);
 provide('url', () => require('./url.js').default);
 provide('util', () => require('./util.js').default);
 provide('util/types', () => require('./util.js').utilTypes);
+provide('zlib', () => require('./zlib.js').default);
 
 // Globals that are made when they are first used.
 function lazyGlobal(name, make) {

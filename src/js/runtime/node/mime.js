@@ -90,7 +90,7 @@ export class MIMEParams {
     }
     toString() {
         this.#read();
-        return [...this.#data].map(([name, value]) => `${name}=${encode(value)}`).join(';');
+        return [...this.#data].map(([name, value]) => `${name}=${encode(value)}`).join('; ');
     }
     static from(source) {
         const params = new MIMEParams();

@@ -1,7 +1,7 @@
 // node/path.js: node:path, posix and win32.
 import { validateObject, validateString } from './errors.js';
 
-const CWD = '/bundle';
+const CWD = '/'; // Of paths, as in workerd; that of process and node:fs is /bundle.
 const isSlash = (c) => c === '/' || c === '\\';
 const isLetter = (c) => /^[a-zA-Z]$/.test(c ?? '');
 
@@ -180,10 +180,7 @@ export const posix = {
     win32: null,
     posix: null,
 };
-const posixCwd = () => {
-    const cwd = globalThis.process?.cwd;
-    return typeof cwd === 'function' ? cwd() : CWD;
-};
+const posixCwd = () => CWD;
 
 // What a path of Windows begins with: the device ("C:", "\\server\share"), whether a root is behind it, and where names begin.
 function windowsRoot(path) {

@@ -2,13 +2,21 @@
 import { Buffer } from './buffer.js';
 import { err } from './errors.js';
 
+const PLAIN = /^[A-Za-z0-9\-_.!~*'()]*$/;
+// As encodeURIComponent, but that the first half of a pair takes whatever follows for its second.
 export function escape(text) {
-    if (typeof text !== 'string') text = typeof text === 'object' ? String(text) : `${text}`;
-    try {
-        return text.replace(/[\s\S]+/, (t) => encodeURIComponent(t));
-    } catch {
-        throw err.ERR_INVALID_URI();
+    text = typeof text === 'object' ? String(text) : `${text}`;
+    if (PLAIN.test(text)) return text;
+    let out = '';
+    for (let i = 0; i < text.length; i++) {
+        let code = text.charCodeAt(i);
+        if (code >= 0xd800 && code < 0xe000) {
+            if (++i >= text.length) throw err.ERR_INVALID_URI();
+            code = 0x10000 + (((code & 0x3ff) << 10) | (text.charCodeAt(i) & 0x3ff));
+        }
+        out += encodeURIComponent(String.fromCodePoint(code));
     }
+    return out;
 }
 
 // Bytes of a text with %xx. decodeSpaces: "+" is a space.
@@ -77,9 +85,10 @@ export function parse(text, sep, eq, options) {
             return unescape(part, true);
         }
     };
-    let pairs = text.split(sep).filter((p) => p !== '');
+    let pairs = text.split(sep);
     if (max > 0) pairs = pairs.slice(0, max);
     for (const pair of pairs) {
+        if (pair === '') continue;
         const at = pair.indexOf(eq);
         const key = decode(at === -1 ? pair : pair.slice(0, at));
         const value = at === -1 ? '' : decode(pair.slice(at + eq.length));

@@ -176,6 +176,9 @@ function writableFromWeb(stream, options = {}) {
     return writable;
 }
 
+// A duplex tells the writes that wait, as a writable does.
+Duplex.prototype.destroy = Writable.prototype.destroy;
+
 Readable.toWeb = readableToWeb;
 Readable.fromWeb = readableFromWeb;
 Writable.toWeb = writableToWeb;
