@@ -9,6 +9,7 @@
 #include "js/ops_core.h"
 #include "js/ops_crypto.h"
 #include "js/ops_http.h"
+#include "js/ops_net.h"
 #include "js/ops_node.h"
 #include "js/ops_rpc.h"
 #include "js/ops_text.h"
@@ -20,6 +21,7 @@
     JS_OPS_CRYPTO(X)                                                                                         \
     JS_OPS_HTTP(X)                                                                                           \
     JS_OPS_WS(X)                                                                                             \
+    JS_OPS_NET(X)                                                                                            \
     JS_OPS_NODE(X)                                                                                           \
     JS_OPS_RPC(X)
 

@@ -216,6 +216,10 @@ export class EventTarget {
         type = `${type}`;
         let once = false;
         let signal;
+        if (callback === undefined || callback === null) {
+            if (typeof options === 'object' && options !== null) options.passive; // Read as ever: it is how scripts find out.
+            return;
+        }
         if (options !== undefined) {
             noCapture(options, 'addEventListener');
             if (typeof options === 'object' && options !== null) {
@@ -225,7 +229,6 @@ export class EventTarget {
                 if (signal !== undefined && !isSignal(signal)) throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': options.signal is not an AbortSignal.");
             }
         }
-        if (callback === undefined || callback === null) return;
         if (typeof callback !== 'function' && (typeof callback !== 'object' || typeof callback.handleEvent !== 'function')) {
             throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': the listener is neither a function nor an object with a handleEvent method.");
         }

@@ -11,6 +11,7 @@ import { refuseClones } from './messaging.js';
 import './performance.js';
 import './caches.js';
 import './eventsource.js';
+import './sockets.js';
 import './htmlrewriter.js';
 import './clone.js';
 import './compression.js';

@@ -520,7 +520,7 @@ export class URLPattern {
         if (base !== undefined) result.inputs.push(`${base}`);
         for (const name of COMPONENTS) {
             const found = components[name].regExp.exec(values[name]);
-            if (found === null) return null;
+            if (!Array.isArray(found)) return null; // exec() may be the user's own.
             const groups = {};
             components[name].names.forEach((key, i) => (groups[key] = found[i + 1]));
             result[name] = { input: values[name], groups };
