@@ -30,7 +30,8 @@ export function runIn(frame, fn, self, ...args) {
 
 const ANOTHER_EVENT =
     'Cannot perform I/O on behalf of a different request. I/O objects (such as streams, request/response bodies, and others) ' +
-    "created in the context of one request handler cannot be accessed from a different request's handler.";
+    "created in the context of one request handler cannot be accessed from a different request's handler. " +
+    'This is a limitation of Cloudflare Workers which allows us to improve overall performance.';
 
 // The context of the event that runs now. Throws in the global scope.
 export function needContext() {

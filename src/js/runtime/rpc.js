@@ -4,6 +4,7 @@
 // proxy and of its target, where no trap and no user code sees it.
 import { checkContext, needContext, shape } from './core.js';
 import { compatibility } from './globals.js';
+import { custom } from './inspect.js';
 import { DUPLICATE, TRANSFER, decode, decodeThrown, dropMessage, encode } from './rpc_message.js';
 import { Group, RpcTarget, explicitTarget, failedCall, trafficOf, valueTarget } from './rpc_target.js';
 
@@ -320,3 +321,8 @@ export { stateOf, begin };
 
 // Their methods are not to be seen when somebody lists them, but have the web platform's other shape.
 for (const cls of [RpcPromise, RpcProperty, RpcStub, RpcTarget]) shape(cls);
+// The proxies are functions, and have no name of their own.
+for (const cls of [RpcPromise, RpcProperty, RpcStub]) {
+    const text = `${cls.name} {}`;
+    Object.defineProperty(cls.prototype, custom, { value: () => text, writable: true, configurable: true, enumerable: false });
+}

@@ -160,10 +160,11 @@ function thrownBy(fn) {
     return NONE;
 }
 
-const isThenable = (v) => isPromise(v) || (v !== null && typeof v === 'object' && typeof v.then === 'function' && typeof v.catch === 'function');
+// Promises of RPC are functions, too.
+const isThenable = (v) => isPromise(v) || (((typeof v === 'object' && v !== null) || typeof v === 'function') && typeof v.then === 'function' && typeof v.catch === 'function');
 
 async function rejectionOf(promise) {
-    if (typeof promise === 'function') {
+    if (typeof promise === 'function' && !isThenable(promise)) {
         const made = promise();
         if (!isThenable(made)) throw err.ERR_INVALID_RETURN_VALUE('instance of Promise', 'promiseFn', made);
         promise = made;
