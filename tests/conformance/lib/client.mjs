@@ -1,5 +1,8 @@
 // conformance/lib/client.mjs: sends a case's request to an engine; what came is the observation.
 import { request as httpRequest } from 'node:http';
+import { createRequire } from 'node:module';
+
+const WebSocket = createRequire('/usr/share/nodejs/')('ws'); // Of the build root.
 
 const TIMEOUT_MS = 8000;
 
@@ -61,30 +64,32 @@ export async function sendAll(port, name, requests) {
     return seen;
 }
 
-const hex = (data) => Buffer.from(data).toString('hex');
-
 // A WebSocket client that follows a script: the list of what came, up to the close.
-export function converse(port, name, script, { path = '/', protocols, headers } = {}) {
-    const talk = new Promise((resolve, reject) => {
+export function converse(port, name, script, { path = '/', protocols = [], headers } = {}) {
+    const talk = new Promise((resolve) => {
         const seen = [];
-        const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { protocols, headers: headersFor(name, headers) });
-        socket.binaryType = 'arraybuffer';
-        socket.onopen = async () => {
+        const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { headers: headersFor(name, headers), perMessageDeflate: false });
+        socket.on('open', async () => {
             if (socket.protocol) seen.push(`protocol ${socket.protocol}`);
-            for (const [what, ...args] of script) {
-                if (what === 'wait') await new Promise((wake) => setTimeout(wake, args[0]));
-                else if (what === 'text') socket.send(args[0]);
-                else if (what === 'bytes') socket.send(Uint8Array.from(args[0]));
-                else if (what === 'close') socket.close(...args);
-                else reject(new Error(`no step ${what} of a WebSocket script`));
-            }
-        };
-        socket.onmessage = ({ data }) => seen.push(typeof data === 'string' ? `text ${data}` : `bytes ${hex(data)}`);
-        socket.onerror = () => {};
-        socket.onclose = ({ code, reason, wasClean }) => {
-            seen.push(`close ${code}${reason && ` ${reason}`}${wasClean ? '' : ', not clean'}`);
+            for (const [what, ...args] of script) await steps[what](socket, ...args);
+        });
+        socket.on('message', (data, binary) => seen.push(binary ? `bytes ${data.toString('hex')}` : `text ${data}`));
+        socket.on('unexpected-response', (request, response) => {
+            seen.push(`status ${response.statusCode}`);
+            socket.terminate();
+        });
+        socket.on('error', () => {});
+        socket.on('close', (code, reason) => {
+            seen.push(`close ${code}${reason.length > 0 ? ` ${reason}` : ''}`);
             resolve(seen);
-        };
+        });
     });
     return Promise.race([talk, timeout('WebSocket')]);
 }
+
+const steps = {
+    wait: (socket, ms) => new Promise((wake) => setTimeout(wake, ms)),
+    text: (socket, text) => socket.send(text),
+    bytes: (socket, list) => socket.send(Uint8Array.from(list)),
+    close: (socket, code, reason) => socket.close(code, reason),
+};

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 
 export const DATE = '2026-08-01';
-const FLAGS = ['nodejs_compat'];
+const FLAGS = ['nodejs_compat', 'enable_request_signal'];
 
 const KINDS = [[/\.m?js$/, 'js'], [/\.json$/, 'json'], [/\.txt$/, 'text'], [/\.bin$/, 'data'], [/\.wasm$/, 'wasm']];
 const kindOf = (name) => KINDS.find(([pattern]) => pattern.test(name))?.[1];

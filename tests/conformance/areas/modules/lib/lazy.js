@@ -1,0 +1,2 @@
+export const value = 'lazy';
+export default (x) => x * 2;

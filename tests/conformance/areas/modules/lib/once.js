@@ -1,0 +1,1 @@
+globalThis.timesRun = (globalThis.timesRun ?? 0) + 1;

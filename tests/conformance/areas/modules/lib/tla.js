@@ -1,0 +1,3 @@
+export const order = ['before'];
+export const ready = await Promise.resolve('waited');
+order.push('after');

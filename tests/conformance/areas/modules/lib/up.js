@@ -1,0 +1,1 @@
+export { default as words } from '../words.txt';

@@ -1,0 +1,51 @@
+import * as workers from 'cloudflare:workers';
+import { env as moduleEnv, WorkerEntrypoint, waitUntil } from 'cloudflare:workers';
+import { answer, caught, check, message, sleep } from '../case.js';
+
+let atLoad;
+try {
+    fetch('http://example.com/');
+} catch (e) {
+    atLoad = e;
+}
+const loadTimer = caught(() => setTimeout(() => {}, 1));
+const loadRandom = caught(() => crypto.randomUUID());
+const loadFetch = atLoad === undefined ? await Promise.resolve('a promise') : atLoad.message;
+let requests = 0;
+
+export class Named extends WorkerEntrypoint {
+    fetch() {
+        return Response.json([this.env.TEXT, typeof this.ctx.waitUntil, this instanceof WorkerEntrypoint, typeof this.ctx.props]);
+    }
+}
+
+check('vars', ({ env }) => [env.TEXT, env.NUMBER, env.LIST, env.OBJECT, env.FLAG], ['a text', 12, [1, 'two'], { deep: { er: true } }, false]);
+check('env has its bindings as own properties', ({ env }) => ['TEXT', 'NUMBER', 'SELF', 'NAMED'].filter((name) => !Object.hasOwn(env, name)), []);
+check('a binding that is not there', ({ env }) => [env.NOTHING, 'NOTHING' in env], [undefined, false]);
+check('env of cloudflare:workers', ({ env }) => [moduleEnv.TEXT, moduleEnv.LIST, Object.keys(moduleEnv).length === Object.keys(env).length], ['a text', [1, 'two'], true]);
+check('exports of cloudflare:workers', () => ['DurableObject', 'WorkerEntrypoint', 'RpcTarget', 'RpcStub', 'WorkflowEntrypoint', 'env', 'exports', 'waitUntil', 'withEnv'].filter((name) => !(name in workers)), []);
+check('ctx', ({ ctx }) => [typeof ctx.waitUntil, typeof ctx.passThroughOnException, ctx.props, typeof ctx.exports], ['function', 'function', {}, 'object'], {});
+check('waitUntil takes anything', ({ ctx }) => [ctx.waitUntil(Promise.resolve(1)), ctx.waitUntil(2), ctx.waitUntil(undefined), caught(() => ctx.waitUntil())], [undefined, undefined, undefined, 'TypeError']);
+check('waitUntil of the module', async () => {
+    let done = false;
+    waitUntil(sleep(1).then(() => { done = true; }));
+    await sleep(5);
+    return done;
+}, true);
+check('methods of ctx need it', ({ ctx }) => caught(() => { const { waitUntil: loose } = ctx; loose(1); }), 'TypeError');
+answer('module state lives between requests', () => new Response(String(++requests)), [{ body: '1' }, { body: '2' }], { request: [{}, {}] });
+check('a default object gets this', async function ({ env }) { return (await env.SELF.fetch('http://x/', { headers: { 'x-case': 'vars' } })).json(); }, ['a text', 12, [1, 'two'], { deep: { er: true } }, false]);
+check('a class entrypoint', async ({ env }) => (await env.NAMED.fetch('http://x/')).json(), ['a text', 'function', true, 'object']);
+check('a class entrypoint of one\'s own making', ({ env, ctx }) => new Named(ctx, env).env === env, true);
+check('fetch while the module loads', () => /global scope/.test(String(loadFetch)) || loadFetch, true, { });
+check('timers while the module loads', () => loadTimer, 'Error');
+check('random values while the module loads', () => loadRandom, 'Error', { celld: 'nothing was thrown', why: 'runtime.md 2.8: random values are there while a module loads' });
+check('import.meta', () => [typeof import.meta.url, import.meta.main], ['string', undefined], {});
+check('waitUntil outlives the answer', async ({ ctx }) => {
+    ctx.waitUntil(sleep(5));
+    return 'answered';
+}, 'answered');
+check('errors of waitUntil are kept from the answer', ({ ctx }) => {
+    ctx.waitUntil(Promise.reject(new Error('x')));
+    return message(() => 1);
+}, 'nothing was thrown');
