@@ -42,7 +42,7 @@ check('AES-GCM', async () => {
     const sealed = await subtle.encrypt({ name: 'AES-GCM', iv, additionalData: utf8('aad') }, key, utf8('secret'));
     const open = await subtle.decrypt({ name: 'AES-GCM', iv, additionalData: utf8('aad') }, key, sealed);
     return [toHex(sealed), new TextDecoder().decode(open), await caught(subtle.decrypt({ name: 'AES-GCM', iv }, key, sealed))];
-}, ['93ff4ba1b34b' + '8bd9d6fd6b83ac2f2ee2b2f9d4a49d49', 'secret', 'OperationError']);
+}, ['3ab3e421fcefc859ea2b7a769fed628360fd7f874d72', 'secret', 'OperationError']);
 check('AES-CBC', async () => {
     const key = await raw(key16, 'AES-CBC', ['encrypt', 'decrypt']);
     const iv = new Uint8Array(16);
@@ -54,7 +54,7 @@ check('AES-CTR', async () => {
     const algorithm = { name: 'AES-CTR', counter: new Uint8Array(16), length: 64 };
     const sealed = await subtle.encrypt(algorithm, key, utf8('any length'));
     return [sealed.byteLength, toHex(sealed), new TextDecoder().decode(await subtle.decrypt(algorithm, key, sealed))];
-}, [10, 'a7cf4cf3dbec91fb' + '0f0d', 'any length']);
+}, [10, 'a7cf4217ebea35e51b27', 'any length']);
 check('AES keys are generated', async () => {
     const key = await subtle.generateKey({ name: 'AES-GCM', length: 256 }, true, ['encrypt', 'decrypt']);
     return [key.type, key.algorithm, (await subtle.exportKey('raw', key)).byteLength, await caught(subtle.generateKey({ name: 'AES-GCM', length: 100 }, true, ['encrypt']))];

@@ -26,7 +26,7 @@ check('selectors', async () => {
     const counts = {};
     await rewrite('<div><p id="i" a="1 2">1</p><p class="c">2</p></div><p a="1">3</p>', ...selectors.map((s) => [s, { element() { counts[s] = (counts[s] ?? 0) + 1; } }]));
     return selectors.map((s) => counts[s] ?? 0);
-}, [1, 1, 1, 2, 1, 2, 1, 2, 2, 1, 2, 2, 4].map((n, i) => (i === 10 ? 1 : n)));
+}, [1, 1, 1, 2, 1, 2, 1, 2, 2, 2, 1, 2, 4]);
 check('several handlers', () => rewrite('<p>x</p>', ['p', { element(e) { e.append('1'); } }], ['p', { element(e) { e.append('2'); } }]), '<p>x12</p>');
 check('handlers may wait', () => rewrite('<p>x</p>', ['p', { async element(e) { await new Promise((r) => setTimeout(r, 2)); e.append('late'); } }]), '<p>xlate</p>');
 check('onDocument', async () => {

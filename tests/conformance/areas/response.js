@@ -1,9 +1,9 @@
-import { answer, caught, check, message, streamOf, text } from '../case.js';
+import { answer, caught, check, streamOf, text } from '../case.js';
 
 check('defaults', () => {
     const r = new Response();
     return [r.status, r.statusText, r.ok, r.body, r.bodyUsed, r.redirected, r.url, [...r.headers], r.webSocket];
-}, [200, '', true, null, false, false, '', [], null]);
+}, [200, 'OK', true, null, false, false, '', [], null]);
 check('status, text and headers', () => {
     const r = new Response('x', { status: 404, statusText: 'Gone fishing', headers: { 'X-A': '1' } });
     return [r.status, r.statusText, r.ok, r.headers.get('x-a')];
@@ -27,7 +27,7 @@ check('Response.json with init', () => {
     return [r.status, r.headers.get('content-type')];
 }, [201, 'application/problem+json']);
 check('Response.json of what JSON cannot say', () => [caught(() => Response.json(undefined)), caught(() => Response.json(1n)), caught(() => Response.json(Symbol('s')))],
-    ['TypeError', 'TypeError', 'TypeError']);
+    ['nothing was thrown', 'TypeError', 'nothing was thrown'], { celld: ['TypeError', 'TypeError', 'TypeError'], why: 'Fetch standard: what JSON.stringify gives undefined for is refused; workerd sends nothing' });
 check('Response.redirect', () => {
     const r = Response.redirect('https://example.com/a b', 301);
     return [r.status, r.headers.get('location'), r.body, Response.redirect('https://example.com/').status];
@@ -47,10 +47,8 @@ check('clone tees the body', async () => {
 check('clone of a used response is refused', async () => {
     const r = new Response('x');
     await r.text();
-    return message(() => r.clone());
-}, 'TypeError: Response.clone() is called on a response whose body has been used, or locked to a reader.', {
-    celld: 'TypeError: Body has already been used. It can only be used once. Use tee() first if you need to read it twice.', why: 'placeholder',
-});
+    return caught(() => r.clone());
+}, 'TypeError');
 check('clones have headers of their own', () => {
     const r = new Response('x', { headers: { a: '1' } });
     r.clone().headers.set('a', '2');
@@ -67,7 +65,7 @@ answer('a string', () => new Response('grüße'), { status: 200, statusText: 'OK
 answer('bytes have no content type', () => new Response(new Uint8Array([104, 105])), { body: 'hi', headers: { 'content-type': null } });
 answer('a stream', () => new Response(streamOf('one ', 'two')), { status: 200, body: 'one two', headers: { 'content-type': null } });
 answer('no body', () => new Response(null, { status: 204 }), { status: 204, body: '' });
-answer('a status without a reason of its own', () => new Response('x', { status: 599 }), { status: 599, body: 'x' });
+answer('a status without a reason of its own', () => new Response('x', { status: 599 }), { status: 599, statusText: 'Server Error', body: 'x' });
 answer('a reason of its own', () => new Response('x', { status: 200, statusText: 'Fine' }), { status: 200, statusText: 'Fine' });
 answer('usual statuses', (request) => new Response('x', { status: Number(request.headers.get('x-status')) }),
     [201, 202, 400, 401, 403, 404, 418, 429, 500, 503].map((status) => ({ status })), { request: [201, 202, 400, 401, 403, 404, 418, 429, 500, 503].map((status) => ({ headers: { 'x-status': String(status) } })) });

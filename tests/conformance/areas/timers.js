@@ -31,7 +31,7 @@ check('an id is a number', () => {
     const id = setTimeout(() => {}, 1);
     clearTimeout(id);
     return [typeof id, id > 0];
-}, ['number', true], {});
+}, ['object', true], { celld: ['number', true], why: 'runtime.md 5.7: the globals return numbers, node:timers returns objects; workerd returns objects with nodejs_compat' });
 check('what is no function', () => [caught(() => setTimeout('code', 1)), caught(() => setInterval({}, 1)), caught(() => setTimeout())], ['TypeError', 'TypeError', 'TypeError']);
 check('microtasks run before timers', async () => {
     const seen = [];
@@ -66,9 +66,9 @@ check('a timer that throws harms no other', async () => {
 }, true);
 check('the clock stands still in a turn', () => {
     const before = Date.now();
-    for (let i = 0, x = 0; i < 3e6; i++) x += i;
-    return Date.now() - before + (performance.now() - performance.now());
-}, 0);
+    for (let i = 0, x = 0; i < 2e7; i++) x += i;
+    return Date.now() === before;
+}, false, { celld: true, why: 'runtime.md 2.8: one value for the whole turn; workerd does so only where it is deployed' });
 check('the clock moves at I/O', async () => {
     const before = Date.now();
     await sleep(20);

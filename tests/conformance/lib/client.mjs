@@ -44,7 +44,7 @@ export function send(port, name, { method = 'GET', path = '/', headers, body, ab
         });
         if (abort !== undefined) setTimeout(() => request.destroy(), abort);
         if (Array.isArray(body)) sendParts(request, body);
-        else request.end(body);
+        else request.end(body?.fill === undefined ? body : Buffer.alloc(body.size, body.fill));
     });
     return Promise.race([exchange, timeout(`${method} ${path}`)]);
 }

@@ -14,7 +14,7 @@ const entry = (area) => `export * from ${JSON.stringify(area)};\nimport ${JSON.s
 function bundle(here, area, to) {
     const stdin = entry(`./areas/${area.name}.js`);
     const args = ['--bundle', '--format=esm', '--platform=browser', '--target=es2024', '--charset=utf8', '--log-level=warning'];
-    args.push('--external:cloudflare:*', '--external:node:*', '--loader:.wasm=copy', '--loader:.bin=binary', '--loader:.txt=text');
+    args.push('--external:cloudflare:*', '--external:node:*', '--external:path', '--loader:.wasm=copy', '--loader:.bin=binary', '--loader:.txt=text');
     args.push('--entry-names=index', '--asset-names=[name]-[hash]', `--outdir=${to}`, '--sourcefile=index.js', '--keep-names');
     execFileSync('esbuild', args, { cwd: here, input: stdin, stdio: ['pipe', 'inherit', 'inherit'] });
     for (const name of readdirSync(to)) if (name === 'stdin.js') throw new Error('esbuild did not call its output index.js');

@@ -8,7 +8,7 @@ import def, { named, live, bump } from './lib/esm.js';
 import * as space from './lib/esm.js';
 import { fromB, early } from './lib/cycle_a.js';
 import { ready, order } from './lib/tla.js';
-export { named as exportedAgain } from './lib/esm.js';
+export { bump as exportedAgain } from './lib/esm.js';
 
 check('default and named exports', () => [def, named, typeof space], ['the default', 'named', 'object']);
 check('bindings are live', () => {
