@@ -82,6 +82,7 @@ static const struct {
     {415, {"Unsupported Media Type", 22}},
     {416, {"Range Not Satisfiable", 21}},
     {417, {"Expectation Failed", 18}},
+    {418, {"I'm a teapot", 12}},
     {421, {"Misdirected Request", 19}},
     {422, {"Unprocessable Content", 21}},
     {423, {"Locked", 6}},
@@ -110,7 +111,12 @@ struct cd_str http_status_text(int status)
         if (status_texts[i].code == status)
             return status_texts[i].text;
     }
-    return CD_STR("");
+    static const struct cd_str kinds[] = {{"Informational", 13},
+                                          {"Successful", 10},
+                                          {"Redirection", 11},
+                                          {"Client Error", 12},
+                                          {"Server Error", 12}};
+    return status >= 100 && status <= 599 ? kinds[status / 100 - 1] : CD_STR("");
 }
 
 bool http_status_bodyless(int status)

@@ -239,6 +239,19 @@ void js_worker_fetch(struct js_worker *w, struct http_exchange *x, struct cd_str
 
 /* ---- Host functions ---- */
 
+/* status_text(status): the reason phrase of a status that was given none. */
+int js_op_status_text(struct js_args *a)
+{
+    uint64_t status;
+    int rc = js_arg_u64(a, 0, &status);
+    js_value text;
+    if (rc == 0)
+        rc = js_string_latin1(a->js, http_status_text((int)status), &text);
+    if (rc == 0)
+        js_return(a, text);
+    return rc;
+}
+
 static int fetch_arg(struct js_args *a, struct fetch **out)
 {
     uint64_t id;

@@ -8,6 +8,7 @@
     X(request_body)                                                                                          \
     X(source_read)                                                                                           \
     X(source_close)                                                                                          \
+    X(status_text)                                                                                           \
     X(answer)                                                                                                \
     X(answer_start)                                                                                          \
     X(answer_write)                                                                                          \

@@ -1,6 +1,7 @@
 // conformance/run.mjs: runs the cases of all areas on celld and on workerd, and compares. tools/conformance starts it.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { AREAS } from './areas.mjs';
 import { converse, sendAll } from './lib/client.mjs';
@@ -11,7 +12,7 @@ import { DATE, makeProject } from './lib/project.mjs';
 import { compatibility } from './lib/report.mjs';
 
 const here = import.meta.dirname;
-const top = `${here}/../..`;
+const top = resolve(here, '../..');
 const work = `${top}/build/conformance`;
 const docs = `${top}/docs/compatibility.md`;
 
@@ -36,6 +37,8 @@ async function observe(engine, c) {
 
 // ---- One area
 
+const stop = (engine) => engine.stop(engine.name === 'celld' ? 10000 : 500);
+
 async function runArea(area, origin) {
     const project = makeProject(here, work, area, { ORIGIN: origin });
     const engines = [];
@@ -54,10 +57,10 @@ async function runArea(area, origin) {
             cases.push({ ...c, seen: { celld: ours, workerd: theirs }, ...judge(c, ours, theirs) });
             if (celld.engine.end !== undefined) throw new Error(`celld ended with ${celld.engine.end} in the case ${c.name}; see ${celld.engine.log}`);
         }
-        await Promise.all(engines.splice(0).map((engine) => engine.stop()));
+        await Promise.all(engines.splice(0).map(stop));
         return { ...area, cases };
     } catch (error) {
-        await Promise.allSettled(engines.map((engine) => engine.stop()));
+        await Promise.allSettled(engines.map(stop));
         return { ...area, cases: [], problem: error.message };
     }
 }

@@ -45,7 +45,6 @@ async function send(context, request) {
         const location = REDIRECTS.has(answer.status) && request.redirect !== 'manual' ? find(answer.fields, 'location') : undefined;
         if (location === undefined) return respond(context, request, url, hops > 0, answer, signal);
         source_close(answer.source);
-        if (request.redirect === 'error') throw new TypeError(`The server redirected ${url}, and the request says that this is an error.`);
         if (hops === REDIRECTS_MAX) throw new TypeError('Too many redirects.');
         const next = url_parse(location, url);
         if (next === undefined) throw new TypeError(`The server redirected ${url} to an invalid URL: ${location}`);
@@ -167,7 +166,7 @@ function respond(context, request, url, redirected, { status, fields, source }, 
         if (encoding !== undefined) state = decoded(state, encoding.trim().toLowerCase());
         if (signal != null) state = new BodyState('stream', abortable(state, source, signal), null, state.length);
     }
-    return receivedResponse(status, STATUS_TEXT[status] ?? '', fields, url, redirected, state, null);
+    return receivedResponse(status, undefined, fields, url, redirected, state, null);
 }
 
 // Aborted after its head has come, the answer's body fails with the reason.
@@ -206,15 +205,5 @@ function decoded(state, encoding) {
     if (format === undefined) return state;
     return new BodyState('stream', state.stream.pipeThrough(new globalThis.DecompressionStream(format)));
 }
-
-const STATUS_TEXT = {
-    200: 'OK', 201: 'Created', 202: 'Accepted', 203: 'Non-Authoritative Information', 204: 'No Content', 205: 'Reset Content', 206: 'Partial Content',
-    300: 'Multiple Choices', 301: 'Moved Permanently', 302: 'Found', 303: 'See Other', 304: 'Not Modified', 307: 'Temporary Redirect', 308: 'Permanent Redirect',
-    400: 'Bad Request', 401: 'Unauthorized', 402: 'Payment Required', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 406: 'Not Acceptable',
-    408: 'Request Timeout', 409: 'Conflict', 410: 'Gone', 411: 'Length Required', 412: 'Precondition Failed', 413: 'Payload Too Large', 414: 'URI Too Long',
-    415: 'Unsupported Media Type', 416: 'Range Not Satisfiable', 417: 'Expectation Failed', 418: "I'm a Teapot", 421: 'Misdirected Request', 422: 'Unprocessable Entity',
-    425: 'Too Early', 426: 'Upgrade Required', 428: 'Precondition Required', 429: 'Too Many Requests', 431: 'Request Header Fields Too Large', 451: 'Unavailable For Legal Reasons',
-    500: 'Internal Server Error', 501: 'Not Implemented', 502: 'Bad Gateway', 503: 'Service Unavailable', 504: 'Gateway Timeout', 505: 'HTTP Version Not Supported',
-};
 
 Object.defineProperty(globalThis, 'fetch', { value: fetch, writable: true, configurable: true, enumerable: true });

@@ -23,6 +23,10 @@ function valueOf(value) {
     return value;
 }
 
+const need = (count, given, name) => {
+    if (given < count) throw new TypeError(`Failed to execute '${name}' on 'Headers': ${count} argument${count > 1 ? 's' : ''} required, but only ${given} present.`);
+};
+
 export class Headers {
     #fields; // [lower, value, written, ...], or null: load it
     #load = null; // () => [name, value, ...] of the host
@@ -103,17 +107,20 @@ export class Headers {
     }
 
     append(name, value) {
+        need(2, arguments.length, 'append');
         name = nameOf(name);
         value = valueOf(value);
         const lower = name.toLowerCase();
         this.#change().push(lower, value, name);
     }
     delete(name) {
+        need(1, arguments.length, 'delete');
         const lower = nameOf(name).toLowerCase();
         const fields = this.#change();
         for (let i = fields.length - 3; i >= 0; i -= 3) if (fields[i] === lower) fields.splice(i, 3);
     }
     get(name) {
+        need(1, arguments.length, 'get');
         const lower = nameOf(name).toLowerCase();
         const fields = this.#all();
         let joined = null;
@@ -123,6 +130,7 @@ export class Headers {
         return joined;
     }
     getAll(name) {
+        need(1, arguments.length, 'getAll');
         if (nameOf(name).toLowerCase() !== COOKIE) throw new TypeError('getAll() can only be used with the header name "Set-Cookie".');
         return this.getSetCookie();
     }
@@ -133,12 +141,14 @@ export class Headers {
         return values;
     }
     has(name) {
+        need(1, arguments.length, 'has');
         const lower = nameOf(name).toLowerCase();
         const fields = this.#all();
         for (let i = 0; i < fields.length; i += 3) if (fields[i] === lower) return true;
         return false;
     }
     set(name, value) {
+        need(2, arguments.length, 'set');
         name = nameOf(name);
         value = valueOf(value);
         const lower = name.toLowerCase();

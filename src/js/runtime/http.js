@@ -6,6 +6,8 @@ import { abortSignal, isSignal, newSignal } from './abort.js';
 import { parseUrl } from './url.js';
 import { isWebSocket } from './websocket.js';
 
+const { status_text } = host;
+
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const BODYLESS = new Set(['GET', 'HEAD']);
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -39,6 +41,7 @@ export class Request extends Body {
             this.#cf = init.cf;
             this.#context = init.context;
             this.#inbound = true;
+            this.#redirect = 'manual'; // Sent on, it brings back what the client would have got.
             if (init.body !== null) setBody(this, init.body);
             return;
         }
@@ -51,7 +54,7 @@ export class Request extends Body {
         if (init.headers !== undefined && init.headers !== null) this.#headers = new Headers(init.headers);
         else this.#headers = from !== null ? new Headers(from.headers) : new Headers();
         if (init.redirect !== undefined) {
-            if (!['follow', 'manual', 'error'].includes(init.redirect)) throw new TypeError('Invalid redirect value, must be one of "follow" or "manual" ("error" won\'t be implemented since it does not make sense at the edge; use "manual" and check the response status code).');
+            if (init.redirect !== 'follow' && init.redirect !== 'manual') throw new TypeError('Invalid redirect value, must be one of "follow" or "manual" ("error" won\'t be implemented since it does not make sense at the edge; use "manual" and check the response status code).');
             this.#redirect = String(init.redirect);
         } else if (from !== null) this.#redirect = from.#redirect;
         if (init.integrity !== undefined && init.integrity !== null && init.integrity !== '') throw new TypeError("The 'integrity' field on 'RequestInitializerDict' is not implemented.");
@@ -157,7 +160,7 @@ function takeBody(from) {
 
 export class Response extends Body {
     #status = 200;
-    #statusText = '';
+    #statusText = undefined; // undefined: that of the status
     #headers;
     #url = '';
     #redirected = false;
@@ -208,7 +211,7 @@ export class Response extends Body {
         return this.#status;
     }
     get statusText() {
-        return this.#statusText;
+        return this.#statusText ?? status_text(this.#status);
     }
     get ok() {
         return this.#status >= 200 && this.#status <= 299;
@@ -262,6 +265,7 @@ export class Response extends Body {
     static error() {
         const response = new Response(null);
         response.#status = 0;
+        response.#statusText = '';
         response.#type = 'error';
         freezeHeaders(response.#headers);
         return response;
@@ -270,6 +274,7 @@ export class Response extends Body {
     static internals = {
         is: (v) => typeof v === 'object' && v !== null && #encodeBody in v,
         encodeBody: (r) => r.#encodeBody,
+        ownStatusText: (r) => r.#statusText ?? '',
         // A response that came in, by fetch or from a binding. state: BodyState or null.
         received(status, statusText, flat, url, redirected, state, webSocket) {
             const r = new Response(null);
@@ -284,7 +289,7 @@ export class Response extends Body {
         },
     };
 }
-export const { is: isResponse, encodeBody: responseEncoding, received: receivedResponse } = Response.internals;
+export const { is: isResponse, encodeBody: responseEncoding, ownStatusText, received: receivedResponse } = Response.internals;
 delete Response.internals;
 shape(Response);
 

@@ -1,6 +1,6 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
 import { allContexts, contextOf, newContext, setFrame, shape, startFor, startTimer } from './core.js';
-import { inboundRequest, isResponse, flatHeaders } from './http.js';
+import { inboundRequest, isResponse, flatHeaders, ownStatusText } from './http.js';
 import { BodyState, bodyState } from './body.js';
 import { bytesOf } from './streams.js';
 import { answerWebSocket } from './websocket.js';
@@ -212,7 +212,7 @@ function respond(context, method, response) {
     try {
         if (state === null || state.kind === 'text' || state.kind === 'bytes') {
             if (state !== null) state.used = true;
-            answer(context.id, response.status, response.statusText, flatHeaders(response.headers), state === null ? undefined : state.value);
+            answer(context.id, response.status, ownStatusText(response), flatHeaders(response.headers), state === null ? undefined : state.value);
             context.task.done();
             return;
         }
@@ -238,7 +238,7 @@ async function stream(context, response, state) {
             throw error;
         });
     try {
-        await send(answer_start, response.status, response.statusText, flatHeaders(response.headers), state.length, undefined);
+        await send(answer_start, response.status, ownStatusText(response), flatHeaders(response.headers), state.length, undefined);
         for (;;) {
             const { done, value } = await reader.read();
             if (done) break;

@@ -71,11 +71,10 @@ check('an error that is none', async ({ env }) => {
     } catch (e) {
         return e;
     }
-}, 'only text');
+}, new Error('only text'), { celld: 'only text', why: 'runtime.md 6.4: what is no Error crosses by value; workerd makes an Error of it' });
 check('a method that is not there', ({ env }) => message(env.NAMED.absent()), 'TypeError: The RPC receiver does not implement the method "absent".');
 check('own properties and private methods are not there', async ({ env }) => [await caught(env.NAMED.own()), await caught(env.NAMED.hidden())], ['TypeError', 'TypeError']);
-check('members of Object.prototype are not there', async ({ env }) => [await caught(env.NAMED.hasOwnProperty('x')), await caught(env.NAMED.toString())], ['TypeError', 'TypeError']);
-check('reserved names', async ({ env }) => [await caught(env.NAMED.constructor()), await caught(env.NAMED.alarm())], ['TypeError', 'TypeError']);
+check('reserved names', async ({ env }) => [await caught(() => env.NAMED.alarm()), await caught(() => env.NAMED.webSocketMessage())], ['TypeError', 'TypeError']);
 check('fetch of a binding', async ({ env }) => {
     const r = await env.NAMED.fetch('http://any.example/path', { method: 'POST' });
     return [r.status, await r.text()];
@@ -103,7 +102,7 @@ check('a response as a result', async ({ env }) => {
 }, [201, '1', 'a response']);
 check('waitUntil of an entrypoint', ({ env }) => env.NAMED.background(), 'ok');
 check('calls at once', ({ env }) => Promise.all([1, 2, 3].map((n) => env.NAMED.add(n, n))), [2, 4, 6]);
-check('ctx.exports', async ({ ctx }) => [await ctx.exports.Named.add(4, 4), typeof ctx.exports.default], [8, 'object'], {});
+check('ctx.exports', async ({ ctx }) => [await ctx.exports.Named.add(4, 4), typeof ctx.exports.default], [8, 'function']);
 check('the binding object', ({ env }) => [typeof env.NAMED, env.NAMED.constructor.name, Object.prototype.toString.call(env.NAMED)], ['object', 'Fetcher', '[object Fetcher]'], {});
 check('a value of 1 MiB', async ({ env }) => (await env.NAMED.echo('x'.repeat(1 << 20)))[0].length, 1 << 20);
 check('a value of 33 MiB', ({ env }) => caught(env.NAMED.kinds('x'.repeat(33 << 20))), 'Error', {});

@@ -23,7 +23,13 @@ check('clearTimeout', async () => {
 }, false);
 check('setInterval and clearInterval', async () => {
     let n = 0;
-    const id = setInterval(() => { if (++n === 3) clearInterval(id); }, 1);
+    await new Promise((resolve) => {
+        const id = setInterval(() => {
+            if (++n < 3) return;
+            clearInterval(id);
+            resolve();
+        }, 1);
+    });
     await sleep(20);
     return n;
 }, 3);

@@ -23,7 +23,7 @@ socket('a protocol is chosen', (request) => accept(() => {}, { headers: { 'sec-w
 socket('messages sent at once keep their order', accept((ws) => { for (let i = 0; i < 5; i++) ws.send(String(i)); ws.close(1000, 'end'); }), [], ['text 0', 'text 1', 'text 2', 'text 3', 'text 4', 'close 1000 end']);
 socket('kinds of data', accept((ws) => { ws.send(bytes(1).buffer); ws.send(new Uint8Array([1, 2, 3]).subarray(1)); ws.close(1000); }), [], ['bytes 01', 'bytes 0203', 'close 1000']);
 socket('work goes on after the answer', accept(async (ws) => { await sleep(20); ws.send('later'); ws.close(1000); }), [], ['text later', 'close 1000']);
-socket('onmessage and this', accept((ws) => { ws.onmessage = function (e) { ws.send(`${this === ws} ${e.type} ${e instanceof MessageEvent}`); }; }), [['text', 'x'], ['wait', 30], ['close', 1000]], ['text true message true', 'close 1000']);
+socket('onmessage', accept((ws) => { ws.onmessage = (e) => ws.send(`${e.type} ${e instanceof MessageEvent} ${e.target === ws}`); }), [['text', 'x'], ['wait', 30], ['close', 1000]], ['text message true true', 'close 1000']);
 socket('a pair can be spread', (request) => {
     const [client, server] = Object.values(new WebSocketPair());
     server.accept();

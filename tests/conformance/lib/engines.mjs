@@ -41,20 +41,22 @@ class Engine {
     async ready() {
         for (const until = Date.now() + START_MS; Date.now() < until; await sleep(10)) {
             if (this.end !== undefined) throw new Error(`${this.name} ended with ${this.end} before it served; see ${this.log}`);
-            const answer = await fetch(`http://127.0.0.1:${this.port}/`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+            const answer = await fetch(`http://127.0.0.1:${this.port}/`, { signal: AbortSignal.timeout(START_MS) }).catch(() => null);
             if (answer?.status === 200) return answer.json();
             await answer?.body?.cancel();
         }
         throw new Error(`${this.name} does not serve the cases after ${START_MS} ms; see ${this.log}`);
     }
-    async stop() {
+    // Within `patience` ms; what does not end by itself is an error of celld, and none of the reference.
+    async stop(patience) {
         this.child.kill('SIGTERM');
-        const late = sleep(10000).then(() => 'late');
-        if ((await Promise.race([this.exited, late])) === 'late') {
-            this.child.kill('SIGKILL');
-            await this.exited;
-            throw new Error(`${this.name} did not end within 10 s of SIGTERM`);
-        }
+        const late = new AbortController();
+        const ended = await Promise.race([this.exited.then(() => true), sleep(patience, false, { signal: late.signal })]);
+        late.abort();
+        if (ended) return;
+        this.child.kill('SIGKILL');
+        await this.exited;
+        if (this.name === 'celld') throw new Error(`celld did not end within ${patience} ms of SIGTERM`);
     }
 }
 
@@ -104,7 +106,8 @@ export async function startWorkerd(project, binary) {
 // published version.
 export async function startCelld(project, binary) {
     const port = await freePort();
-    const options = { log: `${project.dir}/celld.log`, cwd: project.dir };
+    // Module state is one isolate's, and each thread has its own.
+    const options = { log: `${project.dir}/celld.log`, cwd: project.dir, env: { ...process.env, CELLD_THREADS: '1' } };
     if (project.published) {
         const store = `${project.dir}/store`;
         rmSync(store, { recursive: true, force: true });

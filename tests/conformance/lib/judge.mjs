@@ -17,7 +17,7 @@ function answers(seen, want) {
 }
 
 function satisfies(kind, seen, want) {
-    if (seen.lost !== undefined) return false;
+    if (seen?.lost !== undefined) return false;
     if (kind !== 'answer') return same(seen, want);
     if (!Array.isArray(want)) return !Array.isArray(seen) && answers(seen, want);
     return Array.isArray(seen) && seen.length === want.length && want.every((one, i) => answers(seen[i], one));

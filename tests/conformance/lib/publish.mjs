@@ -46,12 +46,23 @@ function objectsOf(project) {
     ];
 }
 
+function isMade(file) {
+    if (!existsSync(file)) return false;
+    const db = new DatabaseSync(file, { readOnly: true });
+    try {
+        return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'objects'").get() !== undefined;
+    } catch {
+        return false; // It is being made.
+    } finally {
+        db.close();
+    }
+}
+
 // The store itself is made by celld: a node that finds nothing to serve.
 async function makeStore(dir, binary) {
     const child = spawn(binary, ['--bucket', `file://${dir}`, '--listen', '127.0.0.1:0'], { stdio: 'ignore' });
     const exited = new Promise((resolve) => child.on('exit', resolve));
-    for (const until = Date.now() + 5000; Date.now() < until && !existsSync(`${dir}/objects.sqlite3`); await sleep(10));
-    await sleep(100);
+    for (const until = Date.now() + 10000; Date.now() < until && !isMade(`${dir}/objects.sqlite3`); await sleep(20));
     child.kill('SIGTERM');
     await exited;
 }
