@@ -10,7 +10,6 @@
 // options:
 //     request: { method, path, headers, body, abort: ms }, or a list of them: one after the other, a list is observed
 //     celld, why: what celld does otherwise by design, and the reason; `expected` is then what workerd does
-//     open: celld does not do it yet: what is missing
 const cases = new Map();
 
 function add(entry, options = {}) {

@@ -9,6 +9,7 @@ import { startCelld, startWorkerd } from './lib/engines.mjs';
 import { asText, judge } from './lib/judge.mjs';
 import { startOrigin } from './lib/origin.mjs';
 import { DATE, makeProject } from './lib/project.mjs';
+import { OPEN } from './open.mjs';
 import { compatibility } from './lib/report.mjs';
 
 const here = import.meta.dirname;
@@ -54,9 +55,12 @@ async function runArea(area, origin) {
         for (const c of workerd.list) {
             if (options.case !== undefined && !c.name.includes(options.case)) continue;
             const [ours, theirs] = await Promise.all([observe(celld.engine, c), observe(workerd.engine, c)]);
-            cases.push({ ...c, seen: { celld: ours, workerd: theirs }, ...judge(c, ours, theirs) });
+            const open = OPEN[area.name]?.[c.name];
+            cases.push({ ...c, open, seen: { celld: ours, workerd: theirs }, ...judge({ ...c, open }, ours, theirs) });
             if (celld.engine.end !== undefined) throw new Error(`celld ended with ${celld.engine.end} in the case ${c.name}; see ${celld.engine.log}`);
         }
+        const gone = Object.keys(OPEN[area.name] ?? {}).filter((name) => !workerd.list.some((c) => c.name === name));
+        if (gone.length > 0) throw new Error(`open.mjs names no case of ${area.name}: ${gone.join(', ')}`);
         await Promise.all(engines.splice(0).map(stop));
         return { ...area, cases };
     } catch (error) {

@@ -23,10 +23,17 @@ export class BodyState {
     }
     get stream() {
         if (this.kind !== 'stream') {
-            this.value = this.kind === 'source' ? sourceStream(this.value) : bytesStream(this.kind === 'text' ? encodeUtf8(this.value) : this.value);
+            this.value = this.kind === 'source' ? sourceStream(this.value) : bytesStream(this.#whole());
             this.kind = 'stream';
         }
         return this.value;
+    }
+    #whole() {
+        switch (this.kind) {
+            case 'text': return encodeUtf8(this.value);
+            case 'collected': return request_body(this.value, false);
+            default: return this.value;
+        }
     }
     get disturbed() {
         return this.used || (this.kind === 'stream' && isDisturbed(this.value));
