@@ -34,7 +34,7 @@ bool http_is_token(struct cd_str s);
  * needed. */
 bool http_is_value(struct cd_str s);
 
-/* "OK" for 200; "" for codes without a registered text. */
+/* "OK" for 200; the kind of the code, as "Server Error", where no text is registered; "" for 600 and more. */
 struct cd_str http_status_text(int status);
 /* Whether an answer with this status never has a body: 1xx, 204, 304. */
 bool http_status_bodyless(int status);

@@ -36,8 +36,8 @@ static void test_a_plain_answer(void **state)
     check_answer(&a, &to_11, "HTTP/1.1 599 Odd\r\nDate: D\r\nContent-Length: 0\r\n\r\n", HTTP_FRAMING_LENGTH,
                  true);
     a.reason = CD_STR("");
-    check_answer(&a, &to_11, "HTTP/1.1 599 \r\nDate: D\r\nContent-Length: 0\r\n\r\n", HTTP_FRAMING_LENGTH,
-                 true);
+    check_answer(&a, &to_11, "HTTP/1.1 599 Server Error\r\nDate: D\r\nContent-Length: 0\r\n\r\n",
+                 HTTP_FRAMING_LENGTH, true);
 }
 
 static void test_fields_about_framing_are_ours(void **state)
