@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "io_real/net.h"
+#include "io_real/spare.h"
+
+#define SPARE_FLAGS (IO_CHILD_SELF | IO_CHILD_GROUP | IO_CHILD_TIED)
 
 struct child {
     struct real_watch watch; /* Of the pidfd. */
@@ -164,7 +167,11 @@ static int child_spawn(struct io_child *c, struct real_loop *l, struct birth *b)
     x->owner = c;
     x->group = (c->flags & IO_CHILD_GROUP) != 0;
     real_watch_init(&x->watch, child_ended);
-    int rc = child_fork(b, &x->pid), fd = -1;
+    int rc = IO_OK, fd = -1;
+    if ((c->flags & SPARE_FLAGS) == SPARE_FLAGS)
+        x->pid = real_spare_take(b->argv, b->env, b->cwd, b->stream);
+    if (x->pid == 0)
+        rc = child_fork(b, &x->pid);
     if (rc != IO_OK)
         goto free_child;
     fd = pidfd_open(x->pid, 0);

@@ -63,6 +63,11 @@ unsigned io_real_cpu_count(void);
 /* Raises the soft limit of file descriptors to the hard one and returns it. */
 uint64_t io_real_raise_fd_limit(void);
 
+/* Early in main, while there is one thread and nothing is open: makes a copy of this process, which waits to
+ * become the first child with IO_CHILD_SELF, IO_CHILD_GROUP and IO_CHILD_TIED. It then runs `run` as its
+ * main. The last io_real_free of the process ends a copy that nobody wanted. */
+void io_real_spare(int (*run)(int argc, char **argv, char **env));
+
 /* The first thing main does: a standard descriptor that we were started without is taken, so that no file of
  * ours gets its number and then what people should read. Writing to it fails as it would have. */
 void io_real_guard_console(void);

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "io_real/real.h"
+#include "io_real/spare.h"
 
+static unsigned nodes; /* Of this process: made and not freed. On the main thread only. */
 static const int signal_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
 struct io_real *io_real_new(const struct io_real_opts *opts)
@@ -17,6 +19,7 @@ struct io_real *io_real_new(const struct io_real_opts *opts)
     /* A peer that went away is an error of the write that notices it. */
     (void)signal(SIGPIPE, SIG_IGN);
     struct io_real *node = cd_new(struct io_real);
+    nodes++;
     int rc = pthread_mutex_init(&node->lock, NULL);
     CD_ASSERT(rc == 0);
     cd_list_init(&node->ports);
@@ -47,6 +50,8 @@ void io_real_free(struct io_real *node)
     cd_free(node->loops);
     cd_free(node->threads);
     cd_free(node);
+    if (--nodes == 0)
+        real_spare_drop();
 }
 
 unsigned io_real_loops(const struct io_real *node)

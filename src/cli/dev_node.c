@@ -197,7 +197,7 @@ static void node_reset(struct cli_dev *d)
 {
     CD_ASSERT(is_gone(d));
     cd_buf_deinit(&d->node.line);
-    d->node = (struct cli_dev_node){.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED};
+    d->node = (struct cli_dev_node){.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_SELF};
 }
 
 int cli_dev_node_start(struct cli_dev *d, struct cd_buf *why)

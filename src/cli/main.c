@@ -68,9 +68,8 @@ static int run_node(struct cli *c, const struct cli_node *n)
     return 0;
 }
 
-int main(int argc, char **argv, char **envp)
+static int run(int argc, char **argv, char **envp)
 {
-    io_real_guard_console();
     /* A loop without a log: what a command says, it writes itself. SIGPIPE is ignored from here on. */
     struct io_real *node = io_real_new(&(struct io_real_opts){.log_fd = -1});
     struct cli c = {
@@ -84,4 +83,13 @@ int main(int argc, char **argv, char **envp)
     int code = cli_run(&c);
     io_real_free(node);
     return code;
+}
+
+int main(int argc, char **argv, char **envp)
+{
+    io_real_guard_console();
+    /* celld dev runs a node: this program again. */
+    if (argc > 1 && strcmp(argv[1], "dev") == 0)
+        io_real_spare(run);
+    return run(argc, argv, envp);
 }

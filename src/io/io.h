@@ -413,6 +413,9 @@ enum {
     /* It is killed when our process ends, in whatever way. Only for children that loop 0 starts. */
     IO_CHILD_TIED = 2,
     IO_CHILD_ERR = 4, /* Its standard error is the stream err; else it goes with ours. */
+    /* argv[0] is our own program (io_process_program): it may be a copy of this process instead of a new one.
+     */
+    IO_CHILD_SELF = 8,
 };
 
 struct io_child {

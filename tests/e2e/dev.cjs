@@ -86,6 +86,9 @@ check('a project is built and served, and Ctrl-C ends everything', async () => {
     // A terminal's signals go to our group; the node has its own.
     const group = (pid) => fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[2];
     equal(group(node), String(node), 'process group of the node');
+    // It began as a copy of celld dev, which is sooner than from its file.
+    const words = (pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    equal(words(node), words(program.child.pid), 'words of the node');
     await program.end();
     ok(!alive(node), 'the node is still there');
 });
@@ -295,6 +298,9 @@ check('the node ends with celld dev, and celld dev with the node', async () => {
     process.kill(program.node(), 'SIGKILL');
     const error = await program.fails();
     equal(error, 'Error: the local celld node exited with signal 9\n');
+    // Without a node the copy that waits goes too.
+    const help = spawn(celld, ['dev', '--port', '0'], { cwd: root });
+    equal(await help.exited, 1, 'exit code');
     // A node that does not go: the second Ctrl-C does not wait.
     program = await dev(hello());
     node = program.node();

@@ -241,7 +241,7 @@ static void test_standard_error_of_a_child_can_be_read(void **state)
 
 static void flow_apart(struct contract *c)
 {
-    struct run r = {.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_ERR};
+    struct run r = {.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_ERR | IO_CHILD_SELF};
     struct run absent = {.child.flags = IO_CHILD_GROUP | IO_CHILD_TIED | IO_CHILD_ERR};
     const char *const argv[] = {"contract-absent", NULL};
     char byte;
