@@ -1,6 +1,7 @@
 /* cli/command.c: the command table, and how an invocation finds its command and ends. */
 #include "cli/command.h"
 
+#include "cli/deploy.h"
 #include "cli/dev.h"
 #include "cli/serve.h"
 #include "cli/text.h"
@@ -28,7 +29,7 @@ static const struct cli_command commands[] = {
          "not watched."},
     {"deploy", "[PROJECT] [options]", "build and publish an application",
      CLI_FLEET_FLAGS | CLI_F(CLI_CONFIG) | CLI_F(CLI_DRY_RUN) | CLI_F(CLI_JSON), .max = 1,
-     .needs_bucket = "deploy",
+     .needs_bucket = "deploy", .run = cli_deploy,
      .more = "PROJECT is a directory or a configuration file (default: the current directory)."},
     {"diagnose", "[options]", "check configuration, bucket and peers",
      CLI_SERVE_FLAGS | CLI_F(CLI_PEER) | CLI_F(CLI_READ_ONLY) | CLI_F(CLI_JSON), .check = cli_check_diagnose},
@@ -99,6 +100,16 @@ int cli_fail(struct cli *c, const char *format, ...)
     va_end(args);
     cli_echo(&c->error, cd_buf_str(&text));
     cd_buf_deinit(&text);
+    return CD_EINVAL;
+}
+
+int cli_fail_text(struct cli *c, struct cd_str text)
+{
+    struct cd_buf lines = {0};
+    text = cd_str_trim(text);
+    cd_buf_addf(&lines, "Error: %.*s", (int)text.len, text.ptr);
+    cli_say(c->io, cd_buf_str(&lines));
+    cd_buf_deinit(&lines);
     return CD_EINVAL;
 }
 

@@ -134,6 +134,9 @@ int cli_run(struct cli *c);
 /* For commands: says why they fail, in one line; whatever of it somebody gave us is made safe for a terminal
  * (cli_echo). Returns CD_EINVAL. */
 int cli_fail(struct cli *c, const char *format, ...) CD_PRINTF(2, 3);
+/* The same, at once, for a text of several lines: the first one is ours, the rest stands below it as it is.
+ */
+int cli_fail_text(struct cli *c, struct cd_str text);
 void cli_cause(struct cli *c, const char *format, ...) CD_PRINTF(2, 3);
 
 /* Parses the arguments behind the command's words into c->parsed. */

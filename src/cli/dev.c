@@ -3,6 +3,7 @@
 #include "cli/dev.h"
 
 #include "cli/dev_internal.h"
+#include "cli/paths.h"
 #include "deploy/files.h"
 
 #define SIGNAL_INT 2
@@ -268,24 +269,6 @@ static int state_clean(struct cli_dev *d, struct cd_str root, const char **said)
     return rc == IO_NOENT ? IO_OK : rc;
 }
 
-static int path_absolute(struct cli_dev *d, struct cd_str path, struct cd_buf *out)
-{
-    int rc = IO_OK;
-    if (path.len == 0 || path.ptr[0] != '/') {
-        rc = io_path_cwd(d->io, out);
-        if (rc != IO_OK)
-            return cli_fail(d->c, "working directory: %s", cd_err_text(rc));
-        if (cd_str_eq(path, CD_STR(".")) || path.len == 0)
-            return 0;
-        if (!cd_str_ends(cd_buf_str(out), CD_STR("/")))
-            cd_buf_add_byte(out, '/');
-    }
-    cd_buf_add_str(out, path);
-    while (out->len > 1 && out->ptr[out->len - 1] == '/')
-        out->len--;
-    return 0;
-}
-
 /* The projects of the command line: PROJECT, or the current directory, then those of --config. */
 static int projects_name(struct cli_dev *d)
 {
@@ -303,7 +286,7 @@ static int projects_name(struct cli_dev *d)
         d->project[d->projects++].shown = CD_STR(".");
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < d->projects; i++)
-        rc = path_absolute(d, d->project[i].shown, &d->project[i].path);
+        rc = cli_path_absolute(d->c, d->project[i].shown, &d->project[i].path);
     return rc;
 }
 
@@ -332,17 +315,6 @@ static int header(struct cli_dev *d)
     return 0;
 }
 
-/* A failure of several lines: the first one is ours, the rest stands below it as it is. */
-static int failure_say(struct cli_dev *d, struct cd_str text)
-{
-    struct cd_buf line = {0};
-    text = cd_str_trim(text);
-    cd_buf_addf(&line, "Error: %.*s", (int)text.len, text.ptr);
-    cli_say(d->c->io, cd_buf_str(&line));
-    cd_buf_deinit(&line);
-    return CD_EINVAL;
-}
-
 static int prepare(struct cli_dev *d)
 {
     const struct cli_args *a = &d->c->parsed;
@@ -355,7 +327,7 @@ static int prepare(struct cli_dev *d)
     d->watched = !cli_given(a, CLI_NO_WATCH);
     rc = projects_name(d);
     if (rc == 0 && cli_dev_projects_load(d, &d->failure) != 0)
-        return failure_say(d, cd_buf_str(&d->failure));
+        return cli_fail_text(d->c, cd_buf_str(&d->failure));
     return rc == 0 ? header(d) : rc;
 }
 
@@ -392,7 +364,7 @@ int cli_dev(struct cli *c)
         rc = c->run_node(c, &node);
         d->io = c->io; /* The loop it ran on is gone. */
         if (rc == 0 && d->rc != 0)
-            rc = d->failure.len > 0 ? failure_say(d, cd_buf_str(&d->failure)) : d->rc;
+            rc = d->failure.len > 0 ? cli_fail_text(d->c, cd_buf_str(&d->failure)) : d->rc;
     }
     finish(d);
     return rc;

@@ -205,7 +205,7 @@ static void test_values_of_flags(void **state)
     rig_accepts(NULL, "kv get ns key --bucket=s3://b");
     rig_accepts(NULL, "kv get ns key --bucket nonsense://x --bucket s3://b"); /* The last one wins. */
     rig_accepts(NULL, "kv get --bucket s3://b -- ns --key");
-    rig_accepts(NULL, "deploy - --bucket s3://b");
+    rig_refuses_with(NULL, "deploy - --bucket s3://b", "Error: -: there is no such file or directory");
 }
 
 static void test_operator_commands_want_a_bucket(void **state)
@@ -228,10 +228,13 @@ static void test_operator_commands_want_a_bucket(void **state)
             of[i][1]);
         rig_refuses(NULL, of[i][0], cd_buf_cstr(&error));
         rig_refuses("CELLD_BUCKET= ", of[i][0], cd_buf_cstr(&error));
-        rig_accepts("CELLD_BUCKET=gs://b", of[i][0]);
+        if (strcmp(of[i][0], "deploy") == 0)
+            rig_refuses_with("CELLD_BUCKET=gs://b", of[i][0], "Error: no wrangler.jsonc, ");
+        else
+            rig_accepts("CELLD_BUCKET=gs://b", of[i][0]);
         cd_buf_deinit(&error);
     }
-    rig_accepts(NULL, "deploy --dry-run");
+    rig_refuses_with(NULL, "deploy --dry-run", "no wrangler.jsonc, wrangler.json or wrangler.toml in .");
     rig_refuses_with(NULL, "kv get a b --bucket ftp://x", "unknown bucket scheme");
     rig_refuses_with("S3_ENDPOINT=http://h", "kv get a b --bucket gs://x", "takes no S3 endpoint");
     rig_refuses("S3_ENDPOINT=h:80", "kv get a b --bucket s3://x",

@@ -1,4 +1,4 @@
-// e2e/dev.cjs: `celld dev` with real projects, a real bundler and the real node.
+// e2e/dev.cjs: `celld dev` and `celld deploy` with real projects, a real bundler and the real node.
 'use strict';
 const fs = require('node:fs');
 const os = require('node:os');
@@ -330,6 +330,41 @@ check('logs are shown when asked for, errors always', async () => {
     await program.get();
     await program.line(/INFO \S*worker: .*said so/);
     await program.end();
+}, 120);
+
+check('celld deploy publishes to a bucket that nodes serve from', async () => {
+    const project = new Project('shop', { 'src/index.js': 'export default { fetch: (r, env) => new Response(env.GREETING + " " + process.env.NODE_ENV) };' }, { vars: { GREETING: 'hi' } });
+    project.put('.dev.vars', 'GREETING=not-for-the-bucket');
+    const bucket = path.join(root, 'bucket');
+    fs.mkdirSync(bucket);
+    const url = `file://${bucket}`;
+    const env = { ...process.env, PATH: `${tools}:/usr/bin:/bin` };
+    const deploy = async (...args) => {
+        const program = spawn(celld, ['deploy', project.dir, ...args], { cwd: root, env });
+        program.code = await program.exited;
+        return program;
+    };
+    let done = await deploy('--dry-run');
+    equal(done.code, 0, done.stderr);
+    const version = done.stdout.match(/^Current Version ID: ([0-9a-f]{16}) \(dry run; nothing written\)\n$/)[1];
+    done = await deploy('--bucket', url, '--json');
+    equal(done.code, 0, done.stderr);
+    equal(done.stdout, `{"worker":"shop","version":"${version}","location":"${url}/deploy/shop/${version}/","dry_run":false}\n`);
+    ok(done.stderr.includes('env.GREETING') && done.stderr.includes('Environment Variable'), done.stderr);
+    ok(!done.stderr.includes('hi\n') && !fs.existsSync(project.path('.celld/dev')), done.stderr);
+    done = await deploy('--bucket', url);
+    equal(done.stdout, `Current Version ID: ${version}\n`);
+    for (const file of fs.readdirSync(bucket)) ok(!fs.readFileSync(path.join(bucket, file)).includes('not-for-the-bucket'), file);
+    const at = ++port;
+    const node = spawn(celld, ['--bucket', url, '--listen', `127.0.0.1:${at}`], { cwd: root });
+    await until(() => node.stdout.includes('celld internal listening on'), 'the node', 30000);
+    equal(await (await fetch(`http://127.0.0.1:${at}/`, { headers: { connection: 'close' } })).text(), 'hi production');
+    node.child.kill('SIGTERM');
+    equal(await node.exited, 0, node.stderr);
+    project.put('src/index.js', 'export default {');
+    done = await deploy('--bucket', url);
+    equal(done.code, 1, 'exit code');
+    ok(done.stderr.startsWith('Error: esbuild failed:\n'), done.stderr);
 }, 120);
 
 check('hosts, colors and relative paths', async () => {
