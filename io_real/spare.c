@@ -4,6 +4,8 @@
  * very start, when there is one thread and nothing is open, has that behind it. It gets its arguments,
  * environment, directory and standard streams over a socket, and then runs main as if it had been started so.
  */
+#include "io_real/spare.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +16,6 @@
 #include <unistd.h>
 
 #include "io_real/io_real.h"
-#include "io_real/spare.h"
 
 #define WORDS_MAX 65536u
 #define BYTES_MAX (16u << 20)
