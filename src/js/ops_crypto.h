@@ -51,6 +51,7 @@
     X(crypto_x509_info)                                                                                      \
     X(crypto_x509_check)                                                                                     \
     X(crypto_x509_issued)                                                                                    \
-    X(crypto_x509_verify)
+    X(crypto_x509_verify)                                                                                    \
+    X(crypto_spkac)
 
 #endif

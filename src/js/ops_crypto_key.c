@@ -97,6 +97,20 @@ static const char *text_or_null(const struct js_crypto_name *name)
     return name->text[0] != '\0' ? name->text : NULL;
 }
 
+/* Whether DER is that of PKCS #8: a version and then a sequence; or encrypted: a sequence first. OpenSSL
+ * would take PKCS #1 and SEC 1 for it. */
+static bool looks_like(const char *structure, struct cd_str der)
+{
+    bool plain = strcmp(structure, "PrivateKeyInfo") == 0;
+    if (!plain && strcmp(structure, "EncryptedPrivateKeyInfo") != 0)
+        return true;
+    const unsigned char *p = (const unsigned char *)der.ptr;
+    size_t head = der.len > 1 && p[1] > 0x80 ? 2 + (p[1] & 0x7fu) : 2;
+    if (der.len <= head + 3 || p[0] != 0x30)
+        return false;
+    return plain ? p[head] == 0x02 && p[head + 1] == 1 && p[head + 3] == 0x30 : p[head] == 0x30;
+}
+
 /* crypto_key_decode(form, structure, type, what, bytes, passphrase): a key; undefined when bytes are not one,
  * to the last byte for DER. form: "DER", "PEM". structure: "SubjectPublicKeyInfo", "PrivateKeyInfo",
  * "EncryptedPrivateKeyInfo", "type-specific" or any. type: of the key, or any. what: "public", "private" or
@@ -116,7 +130,7 @@ int js_op_crypto_key_decode(struct js_args *a)
         rc = js_crypto_in(a, 4, &in);
     if (rc == 0)
         rc = js_crypto_in(a, 5, &passphrase);
-    if (rc != 0)
+    if (rc != 0 || (strcmp(form.text, "DER") == 0 && !looks_like(structure.text, in.v)))
         return rc;
     ERR_clear_error();
     EVP_PKEY *pkey = NULL;
@@ -347,7 +361,7 @@ int js_op_crypto_key_check(struct js_args *a)
 
 /* ---- Into parts ---- */
 
-/* crypto_key_info(key): [OpenSSL's type, bits, curve or undefined]. */
+/* crypto_key_info(key): [OpenSSL's type, bits, curve or undefined, bits of DSA's q or undefined]. */
 int js_op_crypto_key_info(struct js_args *a)
 {
     EVP_PKEY *pkey;
@@ -360,8 +374,12 @@ int js_op_crypto_key_info(struct js_args *a)
     ERR_clear_error();
     bool has_curve =
         EVP_PKEY_get_utf8_string_param(pkey, OSSL_PKEY_PARAM_GROUP_NAME, curve, sizeof(curve), &len);
+    BIGNUM *q = NULL;
+    bool has_q = EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_FFC_Q, &q) == 1;
     const js_value info[] = {js_text(a->js, type != NULL ? type : ""), js_int(a->js, EVP_PKEY_get_bits(pkey)),
-                             has_curve ? js_text(a->js, curve) : js_undefined(a->js)};
+                             has_curve ? js_text(a->js, curve) : js_undefined(a->js),
+                             has_q ? js_int(a->js, BN_num_bits(q)) : js_undefined(a->js)};
+    BN_free(q);
     js_return(a, js_array(a->js, info, CD_COUNT(info)));
     return 0;
 }

@@ -144,12 +144,11 @@ static js_value info_access_value(struct js_args *a, const X509 *x)
     BIO *bio = BIO_new(BIO_s_mem());
     for (int i = 0; i < sk_ACCESS_DESCRIPTION_num(list); i++) {
         const ACCESS_DESCRIPTION *d = sk_ACCESS_DESCRIPTION_value(list, i);
-        if (i > 0)
-            BIO_puts(bio, "\n");
         char method[80];
         OBJ_obj2txt(method, sizeof(method), d->method, 0);
         BIO_printf(bio, "%s - ", method);
         add_general_name(bio, d->location);
+        BIO_puts(bio, "\n");
     }
     AUTHORITY_INFO_ACCESS_free(list);
     return bio_value(a, bio, true);
@@ -289,4 +288,37 @@ int js_op_crypto_x509_verify(struct js_args *a)
     js_return_bool(a, (own ? X509_check_private_key(x, pkey) : X509_verify(x, pkey)) == 1);
     ERR_clear_error();
     return 0;
+}
+
+/* ---- Signed public keys and challenges of browsers of old ---- */
+
+/* crypto_spkac(text): [whether the signature holds, the public key as PEM, the challenge]; undefined when it
+ * is malformed. */
+int js_op_crypto_spkac(struct js_args *a)
+{
+    struct js_crypto_in in;
+    int rc = js_crypto_in(a, 0, &in);
+    if (rc != 0 || in.v.len == 0 || in.v.len > INT32_MAX)
+        return rc;
+    ERR_clear_error();
+    NETSCAPE_SPKI *spki = NETSCAPE_SPKI_b64_decode(in.v.ptr, (int)in.v.len);
+    if (spki == NULL)
+        return 0;
+    EVP_PKEY *pkey = NETSCAPE_SPKI_get_pubkey(spki);
+    BIO *pem = BIO_new(BIO_s_mem());
+    bool written = pkey != NULL && PEM_write_bio_PUBKEY(pem, pkey) == 1;
+    const ASN1_STRING *challenge = spki->spkac->challenge;
+    js_value text = js_undefined(a->js);
+    rc = js_string(
+        a->js,
+        cd_str_of((const char *)ASN1_STRING_get0_data(challenge), (size_t)ASN1_STRING_length(challenge)),
+        &text);
+    const js_value parts[] = {js_bool(a->js, pkey != NULL && NETSCAPE_SPKI_verify(spki, pkey) > 0),
+                              bio_value(a, pem, written), text};
+    if (rc == 0)
+        js_return(a, js_array(a->js, parts, CD_COUNT(parts)));
+    EVP_PKEY_free(pkey);
+    NETSCAPE_SPKI_free(spki);
+    ERR_clear_error();
+    return rc;
 }

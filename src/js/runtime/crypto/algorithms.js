@@ -48,11 +48,12 @@ export function normalize(operation, algorithm, other = undefined) {
     return normal;
 }
 
-// ---- Hashes: the standard's name -> OpenSSL's, and the size of a block in bits
+// ---- Hashes: the standard's name -> OpenSSL's, and the sizes of a block and of the hash in bits
 
-const hashes = { __proto__: null, 'SHA-1': ['SHA1', 512], 'SHA-224': ['SHA2-224', 512], 'SHA-256': ['SHA2-256', 512], 'SHA-384': ['SHA2-384', 1024], 'SHA-512': ['SHA2-512', 1024], MD5: ['MD5', 512] };
+const hashes = { __proto__: null, 'SHA-1': ['SHA1', 512, 160], 'SHA-224': ['SHA2-224', 512, 224], 'SHA-256': ['SHA2-256', 512, 256], 'SHA-384': ['SHA2-384', 1024, 384], 'SHA-512': ['SHA2-512', 1024, 512], MD5: ['MD5', 512, 128] };
 export const hashName = (name) => hashes[name][0];
 export const hashBlock = (name) => hashes[name][1];
+export const hashBits = (name) => hashes[name][2];
 
 const { crypto_digest } = host;
 for (const name of Object.keys(hashes)) define(name, { digest: [undefined, (a, data) => crypto_digest(hashes[name][0], data)] });

@@ -1,16 +1,21 @@
 // crypto/derive.js: PBKDF2 and HKDF.
-import { define, hashName, readHash } from './algorithms.js';
+import { define, hashBits, hashName, readHash } from './algorithms.js';
 import { newKey } from './keys.js';
 import { checkUsages, DERIVE_BITS, DERIVE_KEY, fail, member, needUsages, notSupported, operationError } from './util.js';
 
 const { crypto_hkdf, crypto_pbkdf2 } = host;
 
 // It runs in the turn: more would hold up everything else of the shard.
-export const PBKDF2_ITERATIONS_MAX = 100000;
+const PBKDF2_ITERATIONS_MAX = 100000;
+const PBKDF2_BLOCKS_MAX = 255, PBKDF2_ROUNDS_MAX = 2500000; // The latter for all blocks together: one to two seconds.
 
-export function checkIterations(iterations) {
+// blocks: outputs of the hash that the derived bytes take.
+export function checkIterations(iterations, blocks) {
     if (iterations > PBKDF2_ITERATIONS_MAX) {
         throw notSupported(`Pbkdf2 failed: iteration counts above ${PBKDF2_ITERATIONS_MAX} are not supported (requested ${iterations}).`);
+    }
+    if (blocks > PBKDF2_BLOCKS_MAX || blocks * iterations > PBKDF2_ROUNDS_MAX) {
+        throw new RangeError(`Pbkdf2 failed: ${blocks} blocks of the hash with ${iterations} iterations each are not supported.`);
     }
 }
 
@@ -36,7 +41,7 @@ define('PBKDF2', {
         (a, key, length) => {
             needLength(a, length);
             if (a.iterations === 0) throw operationError('PBKDF2 requires a positive number of iterations (requested 0).');
-            checkIterations(a.iterations);
+            checkIterations(a.iterations, Math.ceil(length / hashBits(a.hash)));
             const out = crypto_pbkdf2(hashName(a.hash), key.material, a.salt, a.iterations, length / 8);
             if (out === undefined) throw operationError('PBKDF2 deriveBits failed.');
             return out;

@@ -27,6 +27,7 @@ provide('async_hooks', () => require('./async_hooks.js').default);
 provide('buffer', () => require('./buffer.js').default);
 provide('console', () => require('./console.js').default);
 provide('constants', () => require('./constants.js').default);
+provide('crypto', () => require('./crypto/index.js').default);
 provide('diagnostics_channel', () => require('./diagnostics_channel.js').default);
 provide('events', () => require('./events.js').default);
 provide('fs', () => require('./fs.js').default);

@@ -197,8 +197,8 @@ export function getCipherInfo(nameOrNid, options) {
     if (typeof nameOrNid !== 'string' && typeof nameOrNid !== 'number') throw errors.ERR_INVALID_ARG_TYPE('nameOrNid', ['string', 'number'], nameOrNid);
     if (options !== undefined) validateObject(options, 'options');
     const { keyLength, ivLength } = options ?? {};
-    if (keyLength !== undefined) validateUint32(keyLength, 'options.keyLength');
-    if (ivLength !== undefined) validateUint32(ivLength, 'options.ivLength');
+    if (keyLength !== undefined) validateNumber(keyLength, 'options.keyLength');
+    if (ivLength !== undefined) validateNumber(ivLength, 'options.ivLength');
     const found = crypto_cipher_info(nameOrNid);
     if (found === undefined) return undefined;
     const [name, nid, blockSize, iv, key, mode, authenticated] = found;
@@ -217,21 +217,20 @@ export function getCipherInfo(nameOrNid, options) {
 const PKCS1 = 1, OAEP = 4;
 const ENCRYPT = 0, DECRYPT = 1, SIGN = 2, RECOVER = 3;
 
-const rsaCrypt = (use, wanted, usual, keyName) => function (key, buffer) {
+const rsaCrypt = (use, wanted, usual, keyName) => (key, buffer) => {
     if (key === undefined) throw errors.ERR_MISSING_ARGS(keyName);
     if (buffer === undefined) throw errors.ERR_MISSING_ARGS('buffer');
-    const options = typeof key === 'object' && key !== null && !isKeyObject(key) && !isCryptoKey(key) && !isBytes(key) ? key : {};
-    const { padding = usual, oaepHash = 'sha1', oaepLabel, encoding } = options;
+    const options = typeof key === 'object' && key !== null && !isBytes(key) ? key : {}; // A KeyObject may carry them too.
+    const { padding = usual, oaepHash = 'sha1', encoding } = options;
     validateNumber(padding, 'options.padding');
     validateString(oaepHash, 'options.oaepHash');
-    if (oaepLabel !== undefined && !isBytes(oaepLabel)) {
-        throw errors.ERR_INVALID_ARG_TYPE('key.oaepLabel', ['ArrayBuffer', 'Buffer', 'TypedArray', 'DataView'], oaepLabel);
-    }
+    const label = options.oaepLabel === undefined ? undefined : bytesOf(options.oaepLabel, encoding, 'key.oaepLabel');
+    if (label !== undefined && padding !== OAEP && (use === ENCRYPT || use === DECRYPT)) throw new Error('Failed to set the OAEP label');
     const { material } = keyInput(key, wanted);
     const data = bytesOf(buffer, encoding, 'buffer');
     const hash = hashOf(oaepHash);
     if (padding === OAEP && crypto_digest(hash, undefined) === undefined) throw errors.ERR_CRYPTO_INVALID_DIGEST(oaepHash);
-    const out = crypto_rsa(material, use, padding, hash, oaepLabel, data);
+    const out = crypto_rsa(material, use, padding, hash, label, data);
     if (out === undefined) throw opensslError();
     return Buffer.from(out);
 };

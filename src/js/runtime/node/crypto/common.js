@@ -27,7 +27,7 @@ const CODES = {
     ERR_CRYPTO_INVALID_SCRYPT_PARAMS: [RangeError, (why = '') => `Invalid scrypt params${why}`],
     ERR_CRYPTO_INVALID_STATE: [Error, (name) => `Invalid state for operation ${name}`],
     ERR_CRYPTO_JWK_UNSUPPORTED_CURVE: [Error, (name) => `Unsupported JWK EC curve: ${name}.`],
-    ERR_CRYPTO_JWK_UNSUPPORTED_KEY_TYPE: [Error, () => 'Unsupported JWK Key Type.'],
+    ERR_CRYPTO_JWK_UNSUPPORTED_KEY_TYPE: [Error, () => 'Key type is invalid for JWK export'],
     ERR_CRYPTO_OPERATION_FAILED: [Error, (text) => text],
     ERR_CRYPTO_PBKDF2_ERROR: [Error, () => 'PBKDF2 error'],
     ERR_CRYPTO_SIGN_KEY_REQUIRED: [Error, () => 'No key provided to sign'],
@@ -72,7 +72,7 @@ export function encoded(buffer, encoding) {
 // OpenSSL's name of a hash: RSA-SHA256 and the like are names of the hash alone here.
 export function hashOf(name) {
     const lower = name.toLowerCase();
-    if (lower.startsWith('rsa-')) return lower.slice(4);
+    if (lower.startsWith('rsa-')) return lower.slice(4).replace('/', '-');
     if (lower === 'ecdsa-with-sha1' || lower === 'dsa-sha' || lower === 'dsa-sha1' || lower === 'ssl3-sha1') return 'sha1';
     if (lower === 'ssl3-md5') return 'md5';
     return name;

@@ -1,12 +1,15 @@
 // node/crypto/dh.js: Diffie-Hellman over numbers and over curves.
 import { validateInt32, validateObject, validateString } from '../errors.js';
-import { bytesOf, Buffer, encoded, errors, isBytes, later, opensslError } from './common.js';
+import { copyOf } from '../../crypto/util.js';
+import { bytesOf, Buffer, encoded, errors, isBytes, later, nodeError, opensslError } from './common.js';
 import { isKeyObject, materialOf } from './keyobject.js';
 
-const { crypto_curves, crypto_derive, crypto_dh_group, crypto_ec_point, crypto_key_from_ec, crypto_key_info, crypto_modexp, crypto_prime, random_fill } = host;
+const { crypto_curves, crypto_derive, crypto_dh_group, crypto_ec_point, crypto_key_from_ec, crypto_key_info, crypto_modexp, crypto_prime, crypto_prime_check, random_fill } = host;
 
+const NUMBER_BYTES_MAX = 2048;
 const BYTES = ['string', 'ArrayBuffer', 'Buffer', 'TypedArray', 'DataView'];
-const big = (bytes) => BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`);
+const bufferOf = (bytes) => Buffer.from(copyOf(bytes).buffer); // A copy.
+const big = (bytes) => BigInt(`0x${bufferOf(bytes).toString('hex') || '0'}`);
 
 function bytesOfBig(n, size) {
     let hex = n.toString(16);
@@ -27,8 +30,8 @@ function stateOf(self) {
 // DH_check_pub_key: 1 too small, 2 too large.
 function checkPeer(peer, prime) {
     const y = big(peer), p = big(prime);
-    if (y <= 1n) throw Object.assign(new RangeError('Supplied key is too small'), { code: 'ERR_CRYPTO_INVALID_KEYLEN' });
-    if (y >= p - 1n) throw Object.assign(new RangeError('Supplied key is too large'), { code: 'ERR_CRYPTO_INVALID_KEYLEN' });
+    if (y <= 1n) throw nodeError(Error, 'ERR_CRYPTO_INVALID_KEYLEN', 'Supplied key is too small');
+    if (y >= p - 1n) throw nodeError(Error, 'ERR_CRYPTO_INVALID_KEYLEN', 'Supplied key is too large');
 }
 
 const shared = {
@@ -81,13 +84,14 @@ export function DiffieHellman(sizeOrKey, keyEncoding, generator, generatorEncodi
         keyEncoding = undefined;
     }
     let base;
-    if (generator === undefined || generator === null || generator === false || generator === '') base = 2;
+    if (generator === undefined || generator === null || generator === 0) base = 2;
     else if (typeof generator === 'number') base = generator;
     else base = bytesOf(generator, generatorEncoding, 'generator', ['number', ...BYTES]);
     if (typeof base === 'number') {
-        validateInt32(base, 'generator');
-        if (base <= 1) throw opensslDh('bad generator');
+        validateInt32(base, 'generator', 2);
         base = bytesOfBig(BigInt(base), 1);
+    } else if (base.byteLength > NUMBER_BYTES_MAX) {
+        throw errors.ERR_OUT_OF_RANGE('generator', `at most ${NUMBER_BYTES_MAX} bytes: the generator is too large`, base.byteLength);
     } else if (big(base) <= 1n) {
         throw opensslDh('bad generator');
     }
@@ -96,8 +100,10 @@ export function DiffieHellman(sizeOrKey, keyEncoding, generator, generatorEncodi
         if (sizeOrKey < 2) throw opensslDh('modulus too small');
         prime = safePrime(sizeOrKey, big(base));
     } else {
-        prime = Buffer.from(bytesOf(sizeOrKey, keyEncoding, 'sizeOrKey', BYTES));
-        if (prime.byteLength === 0 || big(prime) % 2n === 0n) throw opensslDh('bad modulus');
+        prime = bufferOf(bytesOf(sizeOrKey, keyEncoding, 'sizeOrKey', BYTES));
+        if (prime.byteLength > NUMBER_BYTES_MAX) throw errors.ERR_OUT_OF_RANGE('sizeOrKey', `at most ${NUMBER_BYTES_MAX} bytes`, prime.byteLength);
+        const p = big(prime);
+        if (p % 2n === 0n || p < 3n || p <= big(base)) throw opensslDh('bad modulus');
     }
     states.set(self, { prime: Buffer.from(prime), generator: Buffer.from(base), publicKey: undefined, privateKey: undefined });
     return self;
@@ -116,14 +122,27 @@ function safePrime(bits, generator) {
     return prime;
 }
 
-const verifyError = { get() { return 0; }, enumerable: true, configurable: true };
+const NOT_PRIME = 1, NOT_SAFE = 2, UNCHECKED = 4; // DH_CHECK_P_NOT_PRIME and so on.
+const verifyError = {
+    get() {
+        const state = stateOf(this);
+        if (state.group) return 0;
+        const p = big(state.prime), g = big(state.generator);
+        if (!crypto_prime_check(state.prime)) return NOT_PRIME | NOT_SAFE | (g === 2n || g === 5n ? 0 : UNCHECKED);
+        return crypto_prime_check(bytesOfBig((p - 1n) / 2n, 1)) ? 0 : NOT_SAFE;
+    },
+    enumerable: true,
+    configurable: true,
+};
 Object.assign(DiffieHellman.prototype, shared, {
     setPublicKey(key, encoding) {
-        stateOf(this).publicKey = Buffer.from(bytesOf(key, encoding, 'key', BYTES));
+        const state = stateOf(this), bytes = bytesOf(key, encoding, 'key', BYTES);
+        checkPeer(bytes, state.prime);
+        state.publicKey = bufferOf(bytes);
         return this;
     },
     setPrivateKey(key, encoding) {
-        stateOf(this).privateKey = Buffer.from(bytesOf(key, encoding, 'key', BYTES));
+        stateOf(this).privateKey = bufferOf(bytesOf(key, encoding, 'key', BYTES));
         return this;
     },
 });
@@ -135,7 +154,7 @@ export function DiffieHellmanGroup(name) {
     validateString(name, 'name');
     const bits = groupBits[name.toLowerCase()];
     if (bits === undefined) throw errors.ERR_CRYPTO_UNKNOWN_DH_GROUP();
-    states.set(self, { prime: Buffer.from(crypto_dh_group(bits)), generator: Buffer.from([2]), publicKey: undefined, privateKey: undefined });
+    states.set(self, { prime: Buffer.from(crypto_dh_group(bits)), generator: Buffer.from([2]), publicKey: undefined, privateKey: undefined, group: true });
     return self;
 }
 Object.assign(DiffieHellmanGroup.prototype, shared);
@@ -202,7 +221,7 @@ Object.assign(ECDH.prototype, {
         const state = stateOf(this), bytes = bytesOf(key, encoding, 'key', BYTES);
         const point = crypto_ec_point(state.curve, undefined, bytes, 4);
         if (point === undefined) throw Object.assign(new Error('Private key is not valid for specified curve.'), { code: 'ERR_CRYPTO_OPERATION_FAILED' });
-        state.privateKey = Buffer.from(Buffer.from(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength));
+        state.privateKey = bufferOf(bytes);
         state.publicKey = Buffer.from(point);
         return this;
     },
@@ -221,7 +240,10 @@ ECDH.convertKey = function convertKey(key, curve, inputEncoding, outputEncoding,
     return encoded(point, encodingOf(outputEncoding));
 };
 export const createECDH = (curve) => new ECDH(curve);
-export const getCurves = () => crypto_curves().sort();
+export const getCurves = () => {
+    const there = new Set(crypto_curves());
+    return ['prime256v1', 'secp224r1', 'secp256k1', 'secp384r1', 'secp521r1'].filter((name) => there.has(name));
+};
 
 // ---- Of keys
 

@@ -1,6 +1,6 @@
 // node/crypto/hash.js: createHash, createHmac, hash.
 import { validateString, validateUint32 } from '../errors.js';
-import { bytesOf, Buffer, encoded, errors, hashOf, inherit, opensslError, streams } from './common.js';
+import { bytesOf, Buffer, encoded, errors, hashOf, inherit, nodeError, opensslError, streams } from './common.js';
 import { isCryptoKey } from '../../crypto/keys.js';
 import { isKeyObject, materialOf, secretMaterial } from './keyobject.js';
 
@@ -18,7 +18,7 @@ function stateOf(self) {
 
 function update(self, data, encoding) {
     const state = stateOf(self);
-    if (state.done) throw errors.ERR_CRYPTO_HASH_FINALIZED();
+    if (state.done || state.result !== undefined) throw errors.ERR_CRYPTO_HASH_FINALIZED();
     if (typeof data !== 'string' && !ArrayBuffer.isView(data)) {
         throw errors.ERR_INVALID_ARG_TYPE('data', ['string', 'Buffer', 'TypedArray', 'DataView'], data);
     }
@@ -38,7 +38,7 @@ const transform = {
     },
     _flush(callback) {
         try {
-            this.push(this.digest());
+            this.push(Buffer.from(finish(stateOf(this))));
             callback();
         } catch (error) {
             callback(error);
@@ -46,9 +46,19 @@ const transform = {
     },
 };
 
+// The digest, once: what a stream has given is still there for digest().
+function finish(state) {
+    state.result ??= crypto_hash_final(state.handle, state.length);
+    if (state.result === undefined) throw opensslError('Unsupported state or unable to set the length of the digest');
+    return state.result;
+}
+
 function newHash(algorithm, length) {
-    const handle = crypto_hash_new(hashOf(algorithm));
+    const name = hashOf(algorithm), handle = crypto_hash_new(name);
     if (handle === undefined) throw opensslError('Digest method not supported');
+    if (length !== undefined && !name.toLowerCase().startsWith('shake') && length !== crypto_digest(name, undefined).byteLength) {
+        throw opensslError('Unsupported state or unable to set the length of the digest');
+    }
     return { handle, length, done: false, result: undefined };
 }
 
@@ -70,7 +80,7 @@ Object.assign(Hash.prototype, {
     ...transform,
     copy(options) {
         const state = stateOf(this);
-        if (state.done) throw errors.ERR_CRYPTO_HASH_FINALIZED();
+        if (state.done || state.result !== undefined) throw errors.ERR_CRYPTO_HASH_FINALIZED();
         return new Hash(this, options);
     },
     update(data, encoding) {
@@ -80,9 +90,7 @@ Object.assign(Hash.prototype, {
         const state = stateOf(this);
         if (state.done) throw errors.ERR_CRYPTO_HASH_FINALIZED();
         state.done = true;
-        const result = crypto_hash_final(state.handle, state.length);
-        if (result === undefined) throw opensslError('Unsupported state or unable to set the length of the digest');
-        return encoded(result, encoding === undefined ? undefined : String(encoding));
+        return encoded(finish(state), encoding === undefined ? undefined : String(encoding));
     },
 });
 
@@ -106,7 +114,7 @@ export function Hmac(algorithm, key, options) {
     const bytes = hmacKey(key, options?.encoding);
     const self = Reflect.construct(Transform, [options], new.target ?? Hmac);
     const handle = crypto_hash_new(hashOf(algorithm), bytes);
-    if (handle === undefined) throw errors.ERR_CRYPTO_INVALID_DIGEST(algorithm);
+    if (handle === undefined) throw nodeError(Error, 'ERR_CRYPTO_INVALID_DIGEST', 'Digest method not supported');
     states.set(self, { handle, length: undefined, done: false, result: undefined });
     return self;
 }
@@ -121,7 +129,7 @@ Object.assign(Hmac.prototype, {
         encoding = encoding === undefined ? undefined : String(encoding);
         if (state.done) return encoded(new Uint8Array(0), encoding); // As Node does.
         state.done = true;
-        return encoded(crypto_hash_final(state.handle), encoding);
+        return encoded(finish(state), encoding);
     },
 });
 
@@ -143,9 +151,7 @@ export function hash(algorithm, input, options = 'hex') {
     if (length !== undefined) {
         const state = newHash(algorithm, length);
         crypto_hash_update(state.handle, input);
-        const result = crypto_hash_final(state.handle, length);
-        if (result === undefined) throw opensslError('Unsupported state or unable to set the length of the digest');
-        return encoded(result, encoding);
+        return encoded(finish(state), encoding);
     }
     const result = crypto_digest(hashOf(algorithm), typeof input === 'string' ? Buffer.from(input) : input);
     if (result === undefined) throw opensslError('Digest method not supported');

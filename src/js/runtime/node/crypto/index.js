@@ -1,8 +1,8 @@
 // node/crypto/index.js: node:crypto. runtime.md 3.5.
 import { crypto as webcrypto } from '../../crypto.js';
+import { crypto as numbers } from '../constants.js';
 import { notImplemented } from '../errors.js';
 import { errors, isBytes } from './common.js';
-import { constants } from './constants.js';
 import * as cipher from './cipher.js';
 import * as dh from './dh.js';
 import * as hash from './hash.js';
@@ -11,7 +11,7 @@ import * as keyobject from './keyobject.js';
 import * as keys from './keys.js';
 import * as random from './random.js';
 import * as sign from './sign.js';
-import { X509Certificate } from './x509.js';
+import { Certificate, X509Certificate } from './x509.js';
 
 const { crypto_equal } = host;
 
@@ -26,7 +26,7 @@ function timingSafeEqual(buf1, buf2) {
 const HASHES = [
     'RSA-MD5', 'RSA-RIPEMD160', 'RSA-SHA1', 'RSA-SHA224', 'RSA-SHA256', 'RSA-SHA3-224', 'RSA-SHA3-256', 'RSA-SHA3-384', 'RSA-SHA3-512',
     'RSA-SHA384', 'RSA-SHA512', 'RSA-SHA512/224', 'RSA-SHA512/256', 'blake2b512', 'blake2s256', 'md5', 'md5-sha1', 'ripemd160', 'sha1', 'sha224',
-    'sha256', 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512', 'sha384', 'sha512', 'sha512-224', 'sha512-256', 'shake128', 'shake256',
+    'sha256', 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512', 'sha384', 'sha512', 'sha512-224', 'sha512-256',
 ];
 
 const absent = (...names) => Object.fromEntries(names.map((name) => [name, notImplemented(`crypto.${name}`)]));
@@ -37,7 +37,7 @@ const { createPrivateKey, createPublicKey, createSecretKey, generateKey, generat
 const { Cipheriv, Decipheriv, createCipheriv, createDecipheriv, getCipherInfo, getCiphers, privateDecrypt, privateEncrypt, publicDecrypt, publicEncrypt } = cipher;
 
 export default {
-    ...absent('Certificate', 'argon2', 'argon2Sync', 'decapsulate', 'encapsulate', 'setEngine', 'setFips'),
+    ...absent('Cipher', 'Decipher', 'argon2', 'argon2Sync', 'createCipher', 'createDecipher', 'decapsulate', 'encapsulate', 'setEngine', 'setFips'),
     ...dh,
     ...kdf,
     ...random,
@@ -46,8 +46,8 @@ export default {
     KeyObject, PublicKeyObject, PrivateKeyObject, SecretKeyObject,
     createPrivateKey, createPublicKey, createSecretKey, generateKey, generateKeyPair, generateKeyPairSync, generateKeySync,
     ...sign,
-    X509Certificate,
-    constants,
+    Certificate, X509Certificate,
+    constants: Object.freeze({ __proto__: null, ...numbers }),
     fips: false,
     getFips: () => 0,
     getHashes: () => [...HASHES],

@@ -31,13 +31,13 @@ function hkdfArguments(digest, key, salt, info, length) {
     info = bytesOf(info, 'utf8', 'info');
     validateInteger(length, 'length', 0, 2 ** 31 - 1);
     if (info.byteLength > 1024) throw errors.ERR_OUT_OF_RANGE('info', 'must not contain more than 1024 bytes', info.byteLength);
-    const { hash, size } = needHash(digest);
-    if (length > 255 * size) throw errors.ERR_CRYPTO_INVALID_KEYLEN();
-    return [hash, key, salt, info, length];
+    return [digest, key, salt, info, length];
 }
 
-function runHkdf(args) {
-    const out = crypto_hkdf(...args);
+function runHkdf([digest, key, salt, info, length]) {
+    const { hash, size } = needHash(digest);
+    if (length > 255 * size) throw errors.ERR_CRYPTO_INVALID_KEYLEN();
+    const out = crypto_hkdf(hash, key, salt, info, length);
     if (out === undefined) throw opensslError('HKDF failed');
     return out;
 }
@@ -58,13 +58,13 @@ function pbkdf2Arguments(password, salt, iterations, length, digest) {
     salt = bytesOf(salt, 'utf8', 'salt');
     validateInt32(iterations, 'iterations', 1);
     validateInt32(length, 'keylen', 0);
-    const { hash } = needHash(digest);
-    checkIterations(iterations);
-    return [hash, password, salt, iterations, length];
+    return [digest, password, salt, iterations, length];
 }
 
-function runPbkdf2(args) {
-    const out = crypto_pbkdf2(...args);
+function runPbkdf2([digest, password, salt, iterations, length]) {
+    const { hash, size } = needHash(digest);
+    checkIterations(iterations, Math.ceil(length / size));
+    const out = crypto_pbkdf2(hash, password, salt, iterations, length);
     if (out === undefined) throw errors.ERR_CRYPTO_PBKDF2_ERROR();
     return Buffer.from(out);
 }
@@ -109,13 +109,14 @@ function scryptArguments(password, salt, length, options) {
             maxmem = options.maxmem || maxmem;
         }
     }
-    if (N < 2 || (N & (N - 1)) !== 0 || N > 2 ** 31) throw errors.ERR_CRYPTO_INVALID_SCRYPT_PARAMS(': the cost is no power of two above 1');
-    if (128 * N * r > maxmem) throw errors.ERR_CRYPTO_INVALID_SCRYPT_PARAMS(': memory limit exceeded');
-    if (N * r * p > SCRYPT_COST_MAX) throw new RangeError(`Scrypt failed: cost exceeds maximum (${SCRYPT_COST_MAX}).`);
     return [password, salt, N, r, p, maxmem, length];
 }
 
 function runScrypt(args) {
+    const [, , N, r, p, maxmem] = args;
+    if (N < 2 || (N & (N - 1)) !== 0 || N > 2 ** 31) throw errors.ERR_CRYPTO_INVALID_SCRYPT_PARAMS(': the cost is no power of two above 1');
+    if (128 * N * r > maxmem) throw errors.ERR_CRYPTO_INVALID_SCRYPT_PARAMS(': memory limit exceeded');
+    if (N * r * p > SCRYPT_COST_MAX) throw new RangeError(`Scrypt failed: cost exceeds maximum (${SCRYPT_COST_MAX}).`);
     const out = crypto_scrypt(...args);
     if (out === undefined) throw errors.ERR_CRYPTO_INVALID_SCRYPT_PARAMS();
     return Buffer.from(out);

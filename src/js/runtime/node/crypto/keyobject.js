@@ -3,48 +3,55 @@ import { normalize } from '../../crypto/algorithms.js';
 import { dataOf, isCryptoKey, jwkText } from '../../crypto/keys.js';
 import { copyOf, Usages } from '../../crypto/util.js';
 import { validateObject, validateString } from '../errors.js';
-import { Buffer, errors, isBytes, opensslError } from './common.js';
+import { Buffer, errors, isBytes, nodeError, opensslError } from './common.js';
 
 const { crypto_equal, crypto_key_encode, crypto_key_equal, crypto_key_info, crypto_key_parts } = host;
 const OURS = Symbol();
-const types = { __proto__: null, RSA: 'rsa', 'RSA-PSS': 'rsa-pss', EC: 'ec', ED25519: 'ed25519', ED448: 'ed448', X25519: 'x25519', X448: 'x448', DSA: 'dsa', DH: 'dh', DHX: 'dh' };
-export const jwkCurves = { __proto__: null, prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521', secp256k1: 'secp256k1' };
+export const types = { __proto__: null, RSA: 'rsa', 'RSA-PSS': 'rsa-pss', EC: 'ec', ED25519: 'ed25519', ED448: 'ed448', X25519: 'x25519', X448: 'x448', DSA: 'dsa', DH: 'dh', DHX: 'dh' };
+export const jwkCurves = { __proto__: null, prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
 const okpNames = { __proto__: null, ed25519: 'Ed25519', ed448: 'Ed448', x25519: 'X25519', x448: 'X448' };
 
 export class KeyObject {
     #type;
     #material;
+    #extractable;
     constructor(...args) {
         if (args[0] !== OURS) throw new TypeError('Illegal constructor');
         this.#type = args[1];
         this.#material = args[2];
+        this.#extractable = args[3];
     }
     static from(key) {
         if (!isCryptoKey(key)) throw errors.ERR_INVALID_ARG_TYPE('key', 'CryptoKey', key);
         const data = dataOf(key);
-        return newKeyObject(data.type, data.material);
+        return newKeyObject(data.type, data.material, data.extractable);
     }
     get type() {
         return this.#type;
     }
     equals(other) {
         if (!isKeyObject(other)) throw errors.ERR_INVALID_ARG_TYPE('otherKeyObject', 'KeyObject', other);
-        if (other.#type !== this.#type) return false;
+        if (other.#type !== this.#type || !other.#extractable || !this.#extractable) return false;
         if (this.#type === 'secret') return crypto_equal(this.#material, other.#material) === true;
         return crypto_key_equal(this.#material, other.#material);
     }
     export(options = {}) {
         validateObject(options, 'options');
+        if (!this.#extractable) throw errors.ERR_CRYPTO_OPERATION_FAILED('The key came from a CryptoKey that is not extractable');
         if (this.#type === 'secret') return exportSecret(this.#material, options);
         return exportKey(this.#type, this.#material, options);
     }
     toCryptoKey(algorithm, extractable, keyUsages) {
+        if (this.#type !== 'secret' && types[crypto_key_info(this.#material)[0]] === 'dsa') {
+            throw nodeError(Error, 'ERR_METHOD_NOT_IMPLEMENTED', 'The toCryptoKey method is not implemented');
+        }
         const usages = new Usages(keyUsages);
         const a = normalize('importKey', algorithm);
-        if (this.#type === 'secret') return a.run(a, 'raw', copyOf(this.#material), Boolean(extractable), usages);
+        extractable = Boolean(extractable) && this.#extractable;
+        if (this.#type === 'secret') return a.run(a, 'raw', copyOf(this.#material), extractable, usages);
         const isPublic = this.#type === 'public';
         const der = crypto_key_encode(this.#material, 'DER', isPublic ? 'SubjectPublicKeyInfo' : 'PrivateKeyInfo', isPublic ? 'public' : 'private');
-        return a.run(a, isPublic ? 'spki' : 'pkcs8', copyOf(der), Boolean(extractable), usages);
+        return a.run(a, isPublic ? 'spki' : 'pkcs8', copyOf(der), extractable, usages);
     }
     get [Symbol.toStringTag]() {
         return 'KeyObject';
@@ -68,11 +75,12 @@ class AsymmetricKeyObject extends KeyObject {
         return typeOf(this);
     }
     get asymmetricKeyDetails() {
-        const type = typeOf(this), [, bits, curve] = crypto_key_info(material(this));
+        const type = typeOf(this), [, bits, curve, divisor] = crypto_key_info(material(this));
         if (type === 'rsa' || type === 'rsa-pss') {
             const exponent = Buffer.from(crypto_key_parts(material(this), false)[1]).toString('hex');
             return { modulusLength: bits, publicExponent: BigInt(`0x${exponent}`) };
         }
+        if (type === 'dsa') return { modulusLength: bits, divisorLength: divisor };
         return type === 'ec' ? { namedCurve: curve } : {};
     }
 }
@@ -80,7 +88,7 @@ export class PublicKeyObject extends AsymmetricKeyObject {}
 export class PrivateKeyObject extends AsymmetricKeyObject {}
 
 const kinds = { __proto__: null, secret: SecretKeyObject, public: PublicKeyObject, private: PrivateKeyObject };
-export const newKeyObject = (type, key) => new kinds[type](OURS, type, key);
+export const newKeyObject = (type, key, extractable = true) => new kinds[type](OURS, type, key, extractable);
 
 // { type, material } of a KeyObject or a CryptoKey.
 export function materialOf(key) {
@@ -92,7 +100,7 @@ export const secretMaterial = (key) => materialOf(key).material;
 
 function exportSecret(bytes, options) {
     const { format = 'buffer' } = options;
-    if (format === 'jwk') return { kty: 'oct', k: jwkText(bytes) };
+    if (format === 'jwk') return { kty: 'oct', k: jwkText(bytes), ext: true };
     if (format !== 'buffer') throw errors.ERR_INVALID_ARG_VALUE('options.format', format);
     return Buffer.from(copyOf(bytes).buffer);
 }
@@ -111,9 +119,10 @@ function exportJwk(type, key) {
     }
     if (okpNames[kind] !== undefined) {
         const [x, d] = parts;
-        return isPrivate ? { crv: okpNames[kind], d, x, kty: 'OKP' } : { crv: okpNames[kind], x, kty: 'OKP' };
+        const jwk = isPrivate ? { crv: okpNames[kind], d, x, kty: 'OKP' } : { crv: okpNames[kind], x, kty: 'OKP' };
+        return kind === 'ed25519' ? { alg: 'EdDSA', ...jwk } : jwk;
     }
-    throw errors.ERR_CRYPTO_JWK_UNSUPPORTED_KEY_TYPE();
+    throw errors.ERR_CRYPTO_JWK_UNSUPPORTED_KEY_TYPE(); // DSA
 }
 
 // Checks { format, type, cipher, passphrase } for the export of a key; name: what errors call them.

@@ -2,10 +2,10 @@
 import { isCryptoKey, jwkBytes } from '../../crypto/keys.js';
 import { RSA_GENERATE_MAX } from '../../crypto/rsa.js';
 import { copyOf } from '../../crypto/util.js';
-import { validateFunction, validateInt32, validateInteger, validateObject, validateOneOf, validateString, validateUint32 } from '../errors.js';
+import { validateFunction, validateInt32, validateInteger, validateObject, validateOneOf, validateString } from '../errors.js';
 import { PROMISE_ARGS } from '../util.js';
-import { bytesOf, Buffer, errors, isBytes, later, opensslError } from './common.js';
-import { checkEncoding, exportKey, isKeyObject, jwkCurves, materialOf, newKeyObject } from './keyobject.js';
+import { bytesOf, Buffer, errors, isBytes, later, nodeError, opensslError } from './common.js';
+import { checkEncoding, exportKey, isKeyObject, jwkCurves, materialOf, newKeyObject, types } from './keyobject.js';
 
 const { crypto_key_decode, crypto_key_from_ec, crypto_key_from_raw, crypto_key_from_rsa, crypto_key_generate, crypto_key_info, crypto_x509_new, crypto_x509_key, random_fill } = host;
 
@@ -19,7 +19,7 @@ export function createSecretKey(key, encoding) {
 // ---- JSON Web Keys
 
 const groups = Object.fromEntries(Object.entries(jwkCurves).map(([group, curve]) => [curve, group]));
-const sizes = { __proto__: null, 'P-256': 32, 'P-384': 48, 'P-521': 66, secp256k1: 32 };
+const sizes = { __proto__: null, 'P-256': 32, 'P-384': 48, 'P-521': 66 };
 
 function jwkPart(jwk, name, what) {
     const v = jwk[name];
@@ -66,11 +66,12 @@ function fromJwk(jwk, isPrivate) {
             key = ecFromJwk(jwk, isPrivate);
             break;
         case 'OKP':
-            validateOneOf(jwk.crv, 'key.crv', ['Ed25519', 'X25519', 'Ed448', 'X448']);
+            if (jwk.crv === undefined) throw new TypeError('OKP JWK missing crv parameter');
+            validateOneOf(jwk.crv, 'key.crv', ['Ed25519', 'X25519']);
             key = crypto_key_from_raw(jwk.crv, isPrivate, jwkPart(jwk, isPrivate ? 'd' : 'x', 'OKP'));
             break;
         default:
-            throw errors.ERR_INVALID_ARG_VALUE('key.kty', jwk.kty, "must be one of: 'RSA', 'EC', 'OKP'");
+            throw nodeError(TypeError, 'ERR_INVALID_ARG_VALUE', `JWK ${isPrivate ? 'private' : 'public'} key import is not implemented for this key type`);
     }
     if (key === undefined) throw errors.ERR_CRYPTO_INVALID_JWK();
     return key;
@@ -78,8 +79,16 @@ function fromJwk(jwk, isPrivate) {
 
 // ---- PEM and DER
 
-const structures = { __proto__: null, spki: 'SubjectPublicKeyInfo', pkcs8: undefined, pkcs1: 'type-specific', sec1: 'type-specific' };
-const keyTypes = { __proto__: null, pkcs1: 'RSA', sec1: 'EC' };
+const derTypes = ['spki', 'pkcs8', 'pkcs1', 'sec1'];
+
+// The keys that all of this is for: runtime.md 3.5.
+const kinds = new Set(['rsa', 'ec', 'ed25519', 'x25519', 'dsa']);
+const curves = new Set([...Object.keys(jwkCurves), 'secp224r1']);
+function known(key) {
+    if (key === undefined) return undefined;
+    const [type, , curve] = crypto_key_info(key);
+    return kinds.has(types[type]) && (curve === undefined || curves.has(curve)) ? key : undefined;
+}
 const INPUTS = ['ArrayBuffer', 'Buffer', 'TypedArray', 'DataView', 'string', 'KeyObject', 'CryptoKey'];
 
 // { bytes, form, type, passphrase } of what a caller gives as a key.
@@ -88,9 +97,9 @@ function encodedInput(input, name) {
     if (isBytes(input)) return { bytes: input, form: 'PEM' };
     const { key, format = 'pem', type, passphrase, encoding } = input;
     validateOneOf(format, `${name}.format`, ['pem', 'der', 'jwk']);
-    if (typeof key !== 'string' && !isBytes(key)) throw errors.ERR_INVALID_ARG_TYPE(`${name}.key`, INPUTS.slice(0, 5), key);
+    if (typeof key !== 'string' && !isBytes(key)) throw errors.ERR_INVALID_ARG_TYPE('key', INPUTS, key);
     if (type !== undefined && type !== null) validateString(type, `${name}.type`);
-    if (format === 'der' && !(type in structures)) throw errors.ERR_INVALID_ARG_VALUE(`${name}.type`, type);
+    if (format === 'der' && type !== undefined && !derTypes.includes(type)) throw errors.ERR_INVALID_ARG_VALUE(`${name}.type`, type);
     if (passphrase !== undefined && passphrase !== null && typeof passphrase !== 'string' && !isBytes(passphrase)) {
         throw errors.ERR_INVALID_ARG_TYPE(`${name}.passphrase`, INPUTS.slice(0, 5), passphrase);
     }
@@ -104,13 +113,15 @@ function encodedInput(input, name) {
 
 function decodePrivate({ bytes, form, type, passphrase }) {
     const der = form === 'DER';
-    const key = crypto_key_decode(form, der ? structures[type] : undefined, der ? keyTypes[type] : undefined, 'private', bytes, passphrase);
-    if (key === undefined) {
-        if (passphrase === undefined && !der && Buffer.from(copyOf(bytes)).includes('ENCRYPTED')) {
-            throw errors.ERR_MISSING_PASSPHRASE('Passphrase required for encrypted key');
-        }
-        throw opensslError('Failed to parse private key');
+    // What says it is PKCS #8 is nothing else; the others may be anything, as in Node.
+    const all = der && type === 'pkcs8' ? ['PrivateKeyInfo', 'EncryptedPrivateKeyInfo'] : [undefined];
+    let key;
+    for (const structure of all) key ??= crypto_key_decode(form, structure, undefined, 'private', bytes, passphrase);
+    key = known(key);
+    if (key === undefined && passphrase === undefined && !der && Buffer.from(copyOf(bytes)).includes('ENCRYPTED')) {
+        throw errors.ERR_MISSING_PASSPHRASE('Failed to parse private key');
     }
+    if (key === undefined) throw opensslError('Failed to parse private key');
     return key;
 }
 
@@ -120,9 +131,10 @@ function decodePublic(input) {
         const certificate = crypto_x509_new(bytes);
         if (certificate !== undefined) return crypto_x509_key(certificate);
     }
-    const key = crypto_key_decode(form, der ? structures[type] : undefined, der ? keyTypes[type] : undefined, 'public', bytes, passphrase);
+    const structure = der && type === 'spki' ? 'SubjectPublicKeyInfo' : der && type === 'pkcs1' ? 'type-specific' : undefined;
+    const key = known(crypto_key_decode(form, structure, der && type === 'pkcs1' ? 'RSA' : undefined, 'public', bytes, passphrase));
     if (key !== undefined) return key;
-    const own = crypto_key_decode(form, der && type !== 'spki' ? structures[type] : undefined, der ? keyTypes[type] : undefined, 'private', bytes, passphrase);
+    const own = type === 'spki' ? undefined : known(crypto_key_decode(form, undefined, undefined, 'private', bytes, passphrase));
     if (own === undefined) throw opensslError('Failed to parse public key');
     return own;
 }
@@ -149,7 +161,7 @@ export function keyInput(input, wanted, name = 'key') {
         return { type: wanted, material: fromJwk(given.key, isPrivate) };
     }
     if (typeof given !== 'string' && !isBytes(given) && (typeof given !== 'object' || given === null)) {
-        throw errors.ERR_INVALID_ARG_TYPE(name, INPUTS, input);
+        throw errors.ERR_INVALID_ARG_TYPE('options.key', INPUTS, input);
     }
     const encoded = encodedInput(given, name);
     return { type: wanted, material: wanted === 'private' ? decodePrivate(encoded) : decodePublic(encoded) };
@@ -186,31 +198,58 @@ export function generateKey(type, options, callback) {
     later(callback, () => [key]);
 }
 
-const simple = { __proto__: null, ed25519: 'ED25519', x25519: 'X25519', ed448: 'ED448', x448: 'X448' };
+const simple = { __proto__: null, ed25519: 'ED25519', x25519: 'X25519' };
+
+function uint32(value, name) {
+    if (typeof value !== 'number') throw errors.ERR_INVALID_ARG_TYPE(name, 'number', value);
+    if (!Number.isInteger(value)) throw errors.ERR_OUT_OF_RANGE(name, 'an integer', value);
+    if (value < 0 || value > 0xffffffff) throw errors.ERR_OUT_OF_RANGE(name, '>= 0 && < 4294967296', value);
+}
 
 function makeKey(type, options) {
     if (type in simple) return crypto_key_generate(simple[type]);
     validateObject(options, 'options');
-    if (type === 'rsa' || type === 'rsa-pss') {
+    if (type === 'rsa') {
         const { modulusLength, publicExponent = 0x10001 } = options;
-        validateUint32(modulusLength, 'options.modulusLength');
-        validateUint32(publicExponent, 'options.publicExponent');
+        uint32(modulusLength, 'options.modulusLength');
+        uint32(publicExponent, 'options.publicExponent');
         if (modulusLength > RSA_GENERATE_MAX) throw errors.ERR_OUT_OF_RANGE('options.modulusLength', `<= ${RSA_GENERATE_MAX}`, modulusLength);
-        return crypto_key_generate(type.toUpperCase(), modulusLength, publicExponent);
+        return crypto_key_generate('RSA', modulusLength, publicExponent);
     }
     if (type === 'ec') {
         const { namedCurve, paramEncoding } = options;
         validateString(namedCurve, 'options.namedCurve');
         if (paramEncoding !== undefined && paramEncoding !== null) validateOneOf(paramEncoding, 'options.paramEncoding', ['named', 'explicit']);
         if (paramEncoding === 'explicit') throw errors.ERR_METHOD_NOT_IMPLEMENTED('crypto.generateKeyPair with explicit parameters');
-        const key = crypto_key_generate('EC', namedCurve);
+        const key = known(crypto_key_generate('EC', namedCurve));
         if (key === undefined) throw errors.ERR_CRYPTO_INVALID_CURVE();
         return key;
     }
-    throw errors.ERR_METHOD_NOT_IMPLEMENTED(`crypto.generateKeyPair("${type}")`);
+    checkDh(options);
+    throw errors.ERR_METHOD_NOT_IMPLEMENTED('crypto.generateKeyPair("dh")');
 }
 
-const keyPairTypes = ['rsa', 'rsa-pss', 'dsa', 'ec', 'ed25519', 'ed448', 'x25519', 'x448', 'dh'];
+// Keys of Diffie-Hellman are not made yet: createDiffieHellman does without them.
+function checkDh({ group, groupName = group, prime, primeLength, generator }) {
+    if (generator !== undefined) validateInt32(generator, 'options.generator', 0);
+    if (groupName !== undefined) {
+        if (prime !== undefined) throw errors.ERR_INCOMPATIBLE_OPTION_PAIR('group', 'prime');
+        if (primeLength !== undefined) throw errors.ERR_INCOMPATIBLE_OPTION_PAIR('group', 'primeLength');
+        if (generator !== undefined) throw errors.ERR_INCOMPATIBLE_OPTION_PAIR('group', 'generator');
+        validateString(groupName, 'options.group');
+    } else if (prime !== undefined) {
+        if (primeLength !== undefined) throw errors.ERR_INCOMPATIBLE_OPTION_PAIR('prime', 'primeLength');
+        if (!isBytes(prime)) throw errors.ERR_INVALID_ARG_TYPE('options.prime', ['Buffer', 'TypedArray', 'ArrayBuffer'], prime);
+        if (prime.byteLength > 1024) throw errors.ERR_OUT_OF_RANGE('options.prime', 'at most 1024 bytes', prime.byteLength);
+    } else if (primeLength !== undefined) {
+        validateInt32(primeLength, 'options.primeLength', 0);
+        throw nodeError(Error, 'ERR_METHOD_NOT_IMPLEMENTED', 'Generating DH keys from a prime length is not yet implemented');
+    } else {
+        throw errors.ERR_MISSING_OPTION('At least one of the group, prime, or primeLength options');
+    }
+}
+
+const keyPairTypes = ['rsa', 'ec', 'ed25519', 'x25519', 'dh'];
 
 function makePair(type, options) {
     validateString(type, 'type');
@@ -219,7 +258,7 @@ function makePair(type, options) {
     const { publicKeyEncoding, privateKeyEncoding } = options ?? {};
     for (const [kind, encoding] of [['public', publicKeyEncoding], ['private', privateKeyEncoding]]) {
         if (encoding === undefined || encoding === null) continue;
-        if (typeof encoding !== 'object') throw errors.ERR_INVALID_ARG_VALUE(`options.${kind}KeyEncoding`, encoding);
+        if (typeof encoding !== 'object') throw errors.ERR_INVALID_ARG_TYPE(`options.${kind}KeyEncoding`, 'object', encoding);
         checkEncoding(kind, encoding, `options.${kind}KeyEncoding`);
     }
     const material = makeKey(type, options);
@@ -236,7 +275,9 @@ export function generateKeyPairSync(type, options) {
 export function generateKeyPair(type, options, callback) {
     if (typeof options === 'function') [options, callback] = [undefined, options];
     validateFunction(callback, 'callback');
-    const { publicKey, privateKey } = makePair(type, options);
-    later(callback, () => [publicKey, privateKey]);
+    later(callback, () => {
+        const { publicKey, privateKey } = makePair(type, options);
+        return [publicKey, privateKey];
+    });
 }
 Object.defineProperty(generateKeyPair, PROMISE_ARGS, { value: ['publicKey', 'privateKey'] });

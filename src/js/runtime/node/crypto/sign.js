@@ -1,8 +1,6 @@
 // node/crypto/sign.js: signatures, in one go and as streams.
 import { validateFunction, validateString } from '../errors.js';
-import { bytesOf, Buffer, encoded, errors, hashOf, inherit, later, opensslError, streams } from './common.js';
-import { isCryptoKey } from '../../crypto/keys.js';
-import { isKeyObject } from './keyobject.js';
+import { bytesOf, Buffer, encoded, errors, hashOf, inherit, later, nodeError, opensslError, streams } from './common.js';
 import { keyInput } from './keys.js';
 
 const { crypto_digest, crypto_hash_final, crypto_hash_new, crypto_hash_update, crypto_key_info, crypto_sign, crypto_verify } = host;
@@ -12,8 +10,9 @@ const PKCS1 = 1, PSS = 6; // RSA_*_PADDING
 const states = new WeakMap(); // Sign or Verify -> { handle, hash, done }
 
 // Padding, length of the salt, and whether signatures are r and s, for this key.
-function schemeOf(key, options) {
+function schemeOf(key, options, what) {
     const type = crypto_key_info(key)[0];
+    if (type === 'DSA') throw nodeError(Error, 'ERR_METHOD_NOT_IMPLEMENTED', `${what} with DSA keys is not currently supported`);
     const integer = (name, usual) => {
         const v = options?.[name];
         if (v === undefined) return usual;
@@ -27,7 +26,7 @@ function schemeOf(key, options) {
     return { type, padding: rsa ? padding : 0, salt: padding === PSS ? salt : 0, ieee: encoding === 'ieee-p1363' };
 }
 
-const optionsOf = (key) => (typeof key === 'object' && key !== null && !isKeyObject(key) && !isCryptoKey(key) && !ArrayBuffer.isView(key) ? key : undefined);
+const optionsOf = (key) => (typeof key === 'object' && key !== null && !ArrayBuffer.isView(key) ? key : undefined);
 
 function newState(algorithm) {
     validateString(algorithm, 'algorithm');
@@ -70,9 +69,10 @@ Object.assign(Sign.prototype, {
     ...writable,
     sign(privateKey, encoding) {
         if (!privateKey) throw errors.ERR_CRYPTO_SIGN_KEY_REQUIRED();
-        const { material } = keyInput(privateKey, 'private'), scheme = schemeOf(material, optionsOf(privateKey));
+        const { material } = keyInput(privateKey, 'private'), scheme = schemeOf(material, optionsOf(privateKey), 'Signing');
         const { digest, hash } = finish(this);
         const out = crypto_sign(material, hash, scheme.padding, scheme.salt, scheme.ieee, true, digest);
+        if (out === undefined && scheme.type === 'ED25519') throw new Error('Failed to set signature digest'); // It has its own.
         if (out === undefined) throw opensslError();
         return encoded(out, encoding);
     },
@@ -92,7 +92,7 @@ Object.assign(Verify.prototype, {
     ...writable,
     verify(key, signature, encoding) {
         if (!key) throw errors.ERR_CRYPTO_SIGN_KEY_REQUIRED();
-        const { material } = keyInput(key, 'public'), scheme = schemeOf(material, optionsOf(key));
+        const { material } = keyInput(key, 'public'), scheme = schemeOf(material, optionsOf(key), 'Verifying');
         signature = bytesOf(signature, encoding, 'signature', ['string', 'Buffer', 'TypedArray', 'DataView']);
         const { digest, hash } = finish(this);
         return crypto_verify(material, hash, scheme.padding, scheme.salt, scheme.ieee, true, digest, signature);
@@ -110,7 +110,7 @@ function oneShot(algorithm, data, key, wanted) {
         throw errors.ERR_INVALID_ARG_TYPE('data', ['ArrayBuffer', 'Buffer', 'TypedArray', 'DataView'], data);
     }
     if (!key) throw errors.ERR_CRYPTO_SIGN_KEY_REQUIRED();
-    const { material } = keyInput(key, wanted), scheme = schemeOf(material, optionsOf(key));
+    const { material } = keyInput(key, wanted), scheme = schemeOf(material, optionsOf(key), wanted === 'private' ? 'Signing' : 'Verifying');
     let hash = algorithm === undefined || algorithm === null ? undefined : hashOf(algorithm);
     if (hash !== undefined && crypto_digest(hash, undefined) === undefined) throw errors.ERR_CRYPTO_INVALID_DIGEST(algorithm);
     if (hash === undefined && (scheme.padding !== 0 || scheme.type === 'EC')) hash = 'sha256';

@@ -4,7 +4,7 @@ import { bytesOf, Buffer, errors } from './common.js';
 import { isKeyObject, materialOf, newKeyObject } from './keyobject.js';
 
 const { crypto_digest, crypto_key_info, crypto_key_parts, crypto_x509_check, crypto_x509_info, crypto_x509_issued, crypto_x509_key, crypto_x509_new, crypto_x509_verify } = host;
-const { crypto_key_encode } = host;
+const { crypto_key_encode, crypto_spkac } = host;
 
 const HOST_FLAGS = { __proto__: null, wildcards: 2, partialWildcards: 4, multiLabelWildcards: 8, singleLabelSubdomains: 16 };
 
@@ -31,13 +31,12 @@ const colons = (bytes) => Buffer.from(bytes).toString('hex').toUpperCase().match
 
 // "CN=a\nO=b" as { CN: 'a', O: 'b' }; a name that is there twice has an array.
 function named(text) {
-    const names = { __proto__: null };
+    const names = new Map();
     for (const line of text.split('\n')) {
         const at = line.indexOf('='), name = line.slice(0, at), value = line.slice(at + 1);
-        if (name in names) names[name] = [].concat(names[name], value);
-        else names[name] = value;
+        names.set(name, names.has(name) ? [].concat(names.get(name), value) : value);
     }
-    return names;
+    return Object.fromEntries(names);
 }
 
 export class X509Certificate {
@@ -47,7 +46,7 @@ export class X509Certificate {
     constructor(buffer) {
         const bytes = bytesOf(buffer, 'utf8', 'buffer', ['string', 'Buffer', 'TypedArray', 'DataView']);
         this.#handle = crypto_x509_new(bytes);
-        if (this.#handle === undefined) throw new Error('Failed to parse X.509 certificate');
+        if (this.#handle === undefined) throw errors.ERR_INVALID_ARG_VALUE('buffer', buffer, 'is not a valid X.509 certificate');
         this.#info = crypto_x509_info(this.#handle);
     }
     get subject() {
@@ -129,7 +128,7 @@ export class X509Certificate {
     }
     checkPrivateKey(privateKey) {
         if (!isKeyObject(privateKey)) throw errors.ERR_INVALID_ARG_TYPE('privateKey', 'KeyObject', privateKey);
-        if (privateKey.type !== 'private') throw errors.ERR_INVALID_ARG_VALUE('privateKey', privateKey);
+        if (privateKey.type !== 'private') throw errors.ERR_INVALID_ARG_TYPE('privateKey', 'PrivateKeyObject', privateKey);
         return crypto_x509_verify(this.#handle, materialOf(privateKey).material, true);
     }
     verify(publicKey) {
@@ -170,10 +169,24 @@ export class X509Certificate {
 
 // "OCSP - URI:http://a" as { 'OCSP - URI': ['http://a'] }
 function accessOf(text) {
-    const access = { __proto__: null };
+    const access = new Map();
     for (const line of text.split('\n')) {
         const at = line.indexOf(':', line.indexOf(' - '));
-        (access[line.slice(0, at)] ??= []).push(line.slice(at + 1));
+        if (at > 0) access.set(line.slice(0, at), [...(access.get(line.slice(0, at)) ?? []), line.slice(at + 1)]);
     }
-    return access;
+    return Object.fromEntries(access);
 }
+
+// ---- SPKAC: public keys signed by browsers of old
+
+export function Certificate() {
+    return new.target === undefined ? Object.create(Certificate.prototype) : this;
+}
+const spkac = (value, encoding) => crypto_spkac(bytesOf(value, encoding, 'spkac'));
+const spkacs = {
+    exportChallenge: (value, encoding) => Buffer.from(spkac(value, encoding)?.[2] ?? ''),
+    exportPublicKey: (value, encoding) => Buffer.from(spkac(value, encoding)?.[1] ?? ''),
+    verifySpkac: (value, encoding) => spkac(value, encoding)?.[0] ?? false,
+};
+Object.assign(Certificate, spkacs);
+Object.assign(Certificate.prototype, spkacs);
