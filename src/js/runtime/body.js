@@ -8,6 +8,7 @@ import { Blob, blobBytes, blobOf } from './blob.js';
 import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
 import { decodeUtf8, encodeUtf8 } from './encoding.js';
+import { CompressionStream, DecompressionStream } from './compression.js';
 
 const { source_read, source_close, request_body } = host;
 const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
@@ -19,21 +20,29 @@ export class BodyState {
         this.value = value;
         this.type = type; // what Content-Type it brings
         this.length = length; // bytes, when a stream or source knows it
+        this.coding = null; // of a source: what DecompressionStream calls the form it has
         this.used = false;
     }
     get stream() {
         if (this.kind !== 'stream') {
-            this.value = this.kind === 'source' ? sourceStream(this.value) : bytesStream(this.#whole());
+            this.value = this.#open();
             this.kind = 'stream';
         }
         return this.value;
     }
-    #whole() {
+    #open() {
         switch (this.kind) {
-            case 'text': return encodeUtf8(this.value);
-            case 'collected': return request_body(this.value, false);
-            default: return this.value;
+            case 'text': return bytesStream(encodeUtf8(this.value));
+            case 'bytes': return bytesStream(this.value);
+            case 'collected': return bytesStream(request_body(this.value, false));
+            default: return this.coding === null ? sourceStream(this.value) : sourceStream(this.value).pipeThrough(new DecompressionStream(this.coding));
         }
+    }
+    // The bytes as they came, compressed, for somebody who passes them on; undefined when nobody knows them any more.
+    encodedStream(coding) {
+        if (this.kind !== 'source' || this.coding !== coding || this.used) return undefined;
+        this.kind = 'stream';
+        return (this.value = sourceStream(this.value));
     }
     get disturbed() {
         return this.used || (this.kind === 'stream' && isDisturbed(this.value));
@@ -53,7 +62,7 @@ export class BodyState {
         switch (this.kind) {
             case 'text': return encodeUtf8(this.value);
             case 'bytes': return this.value.slice();
-            case 'source': return readSource(this.value);
+            case 'source': return this.coding === null ? readSource(this.value) : readAll(this.stream);
             case 'collected': return request_body(this.value, false);
             default: return readAll(this.value);
         }
@@ -63,6 +72,10 @@ export class BodyState {
         else if (this.kind === 'stream' && !this.value.locked) return this.value.cancel(reason);
     }
 }
+
+const CODINGS = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate', br: 'brotli' };
+// What DecompressionStream calls a Content-Encoding; null for those that pass as they are.
+export const codingOf = (encoding) => CODINGS[encoding.trim().toLowerCase()] ?? null;
 
 // The body if all of it is there, for somebody else: this one is used then. undefined: it is a stream.
 export function knownBody(state) {
@@ -86,6 +99,15 @@ async function readSource(source) {
         at += chunk.length;
     }
     return all;
+}
+
+// What goes out for a response or request whose Content-Encoding says that it is compressed: bytes that came so go on as they are,
+// others are compressed now. runtime.md 5.1, encodeBody.
+export function encodedBody(state, encoding) {
+    const coding = encoding === null ? null : codingOf(encoding);
+    if (state === null || coding === null) return state;
+    const as = state.encodedStream(coding);
+    return new BodyState('stream', as ?? state.stream.pipeThrough(new CompressionStream(coding)));
 }
 
 // What user code may give as a body; null for none.

@@ -1,6 +1,7 @@
 // fetch.js: requests that go out. runtime.md 5.1; Fetch standard, 4.
 import { needContext, startFor, startTimer, stopTimer } from './core.js';
-import { BodyState, bodyState } from './body.js';
+import { BodyState, bodyState, codingOf } from './body.js';
+import { fetchData } from './dataurl.js';
 import { flatHeaders } from './headers.js';
 import { Request, receivedResponse, requestSignal } from './http.js';
 import { ReadableStream, bytesOf } from './streams.js';
@@ -40,6 +41,7 @@ async function send(context, request) {
     if (state !== null && state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
     for (let hops = 0; ; hops++) {
         const scheme = url.slice(0, url.indexOf(':') + 1);
+        if (scheme === 'data:') return fetchData(url, method);
         if (scheme !== 'http:' && scheme !== 'https:') throw new TypeError(`Fetch API cannot load: ${url}`);
         const answer = await once(context, method, url, fields, state, signal);
         const location = REDIRECTS.has(answer.status) && request.redirect !== 'manual' ? find(answer.fields, 'location') : undefined;
@@ -163,7 +165,11 @@ function respond(context, request, url, redirected, { status, fields, source }, 
         const length = find(fields, 'content-length');
         state = new BodyState('source', source, null, length !== undefined && /^\d+$/.test(length) ? Number(length) : -1);
         const encoding = find(fields, 'content-encoding');
-        if (encoding !== undefined) state = decoded(state, encoding.trim().toLowerCase());
+        const coding = encoding === undefined ? null : codingOf(encoding);
+        if (coding !== null) {
+            state.coding = coding;
+            state.length = -1;
+        }
         if (signal != null) state = new BodyState('stream', abortable(state, source, signal), null, state.length);
     }
     return receivedResponse(status, undefined, fields, url, redirected, state, null);
@@ -199,11 +205,5 @@ function abortable(state, source, signal) {
     }, { highWaterMark: 0 });
 }
 
-const FORMATS = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate', br: 'brotli' };
-function decoded(state, encoding) {
-    const format = FORMATS[encoding];
-    if (format === undefined) return state;
-    return new BodyState('stream', state.stream.pipeThrough(new globalThis.DecompressionStream(format)));
-}
 
 Object.defineProperty(globalThis, 'fetch', { value: fetch, writable: true, configurable: true, enumerable: true });

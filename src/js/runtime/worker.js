@@ -1,7 +1,7 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
 import { allContexts, contextOf, newContext, setFrame, shape, startFor, startTimer } from './core.js';
-import { inboundRequest, isResponse, flatHeaders, ownStatusText } from './http.js';
-import { BodyState, bodyState } from './body.js';
+import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
+import { bodyState, BodyState, encodedBody } from './body.js';
 import { bytesOf } from './streams.js';
 import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
@@ -207,9 +207,11 @@ function respond(context, method, response) {
         answerWebSocket(context, response.webSocket, flatHeaders(response.headers)).then(() => context.task.done(), (error) => fail(context, error));
         return;
     }
-    const state = bodyState(response);
+    if (response.status === 0) return fail(context, new TypeError('Return value from serve handler must not be an error response (like Response.error())'));
+    let state = bodyState(response);
     if (state !== null && state.unusable) return fail(context, new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.'));
     try {
+        if (state !== null && responseEncoding(response) === 'automatic') state = encodedBody(state, response.headers.get('content-encoding'));
         if (state === null || state.kind === 'text' || state.kind === 'bytes') {
             if (state !== null) state.used = true;
             answer(context.id, response.status, ownStatusText(response), flatHeaders(response.headers), state === null ? undefined : state.value);

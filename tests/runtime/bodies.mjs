@@ -1,0 +1,19 @@
+// Bodies of requests and responses; e2e/bodies.cjs asks.
+export default {
+    async fetch(request, env) {
+        const { pathname, search } = new URL(request.url);
+        switch (pathname) {
+            case '/text': return new Response(await request.text());
+            case '/stream': return new Response(request.body);
+            case '/clone': return new Response(await request.clone().bytes());
+            case '/buffer': return new Response(await request.arrayBuffer());
+            case '/pass': return new Response(new Request('http://x/', request).body);
+            case '/proxy': return fetch(env.ORIGIN);
+            case '/decoded': return new Response(await (await fetch(env.ORIGIN)).text());
+            case '/encode': return new Response('compress me', { headers: { 'content-encoding': search.slice(1) } });
+            case '/manual': return new Response('compressed already, says the Worker', { encodeBody: 'manual', headers: { 'content-encoding': 'gzip' } });
+            case '/error': return Response.error();
+        }
+        return new Response(null, { status: 404 });
+    },
+};
