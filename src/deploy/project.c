@@ -192,10 +192,6 @@ int deploy_project_check_served(const struct deploy_project *p, struct deploy_pr
         {"workflows", p->workflows > 0},
         {"worker_loaders", p->worker_loaders > 0},
         {"triggers", p->crons > 0},
-        {"keep_names", p->keep_names},
-        {"tsconfig", p->tsconfig.len > 0},
-        {"jsx_factory", p->jsx_factory.len > 0},
-        {"jsx_fragment", p->jsx_fragment.len > 0},
     };
     size_t before = problems->errors;
     for (size_t i = 0; i < CD_COUNT(keys); i++) {

@@ -145,10 +145,6 @@ static void test_what_is_not_served_yet_is_named_with_its_line(void **state)
         "workflows\": [{\"binding\": \"A\", \"name\": \"a\", \"class_name\": \"B\"}]",
         "worker_loaders\": [{\"binding\": \"A\"}]",
         "triggers\": {\"crons\": [\"* * * * *\"]}",
-        "keep_names\": true",
-        "tsconfig\": \"t.json\"",
-        "jsx_factory\": \"h\"",
-        "jsx_fragment\": \"F\"",
     };
     for (size_t i = 0; i < CD_COUNT(members); i++) {
         struct cd_buf member = {0}, want = {0}, got = {0};
@@ -178,7 +174,8 @@ static void test_what_is_served_or_declares_nothing_passes(void **state)
                      "\"rules\": [{\"type\": \"Text\", \"globs\": [\"*.md\"]}], \"$schema\": \"s\","
                      "\"durable_objects\": {\"bindings\": []}, \"migrations\": [], \"d1_databases\": [],"
                      "\"kv_namespaces\": [], \"queues\": {}, \"r2_buckets\": [], \"workflows\": [],"
-                     "\"worker_loaders\": [], \"triggers\": {\"crons\": []}, \"keep_names\": false");
+                     "\"worker_loaders\": [], \"triggers\": {\"crons\": []}, \"keep_names\": true,"
+                     "\"tsconfig\": \"t.json\", \"jsx_factory\": \"h\", \"jsx_fragment\": \"F\"");
     assert_int_equal(deploy_project_check_served(&r.project, &problems), 0);
     assert_null(problems.first);
     rig_end(&r);

@@ -291,6 +291,26 @@ static void test_define_alias_and_minify_reach_the_bundler(void **state)
     rig_close(&r);
 }
 
+static void test_jsx_names_and_tsconfig_reach_the_bundler(void **state)
+{
+    struct rig r;
+    (void)state;
+    rig_open(&r);
+    rig_put(&r, "wrangler.json",
+            HELLO
+            ", \"jsx_factory\": \"h\", \"jsx_fragment\": \"F\", \"keep_names\": true, \"minify\": true, "
+            "\"tsconfig\": \"ts.json\"}");
+    rig_put(&r, "src/index.js", "import { named } from '@/deep'; export default [<><b/></>, named];");
+    rig_put(&r, "lib/deep.js", "export function named() {}");
+    rig_put(&r, "ts.json", "{\"compilerOptions\": {\"paths\": {\"@/*\": [\"./lib/*\"]}}}");
+    int rc = rig_build(&r);
+    if (rc != 0)
+        fail_msg("%s", cd_buf_cstr(&r.why));
+    assert_true(main_has(&r, "h(F,null,h(\"b\",null))"));
+    assert_true(main_has(&r, "\"named\""));
+    rig_close(&r);
+}
+
 static void test_without_bundling_the_entry_is_stored_as_it_is(void **state)
 {
     struct rig r;
@@ -328,4 +348,5 @@ CD_TESTS(esbuild, cmocka_unit_test(test_a_project_with_all_kinds_of_imports),
          cmocka_unit_test(test_a_bundler_that_is_missing_or_strange_is_named),
          cmocka_unit_test(test_style_sheets_are_refused),
          cmocka_unit_test(test_define_alias_and_minify_reach_the_bundler),
+         cmocka_unit_test(test_jsx_names_and_tsconfig_reach_the_bundler),
          cmocka_unit_test(test_without_bundling_the_entry_is_stored_as_it_is))
