@@ -51,7 +51,8 @@ test('errors reach the readers', async () => {
     await rejects(reader.read(), 'RangeError', 'boom');
     throws(() => controller.enqueue(1), 'TypeError');
     await rejects(new ReadableStream({ pull() { throw new SyntaxError('p'); } }).getReader().read(), 'SyntaxError');
-    throws(() => new ReadableStream({ start() { throw new SyntaxError('s'); } }), 'SyntaxError');
+    await rejects(new ReadableStream({ start() { throw new SyntaxError('s'); } }).getReader().read(), 'SyntaxError', 's');
+    await rejects(new WritableStream({ start() { throw new SyntaxError('s'); } }).getWriter().write(1), 'SyntaxError', 's');
 });
 
 test('backpressure', async () => {
@@ -156,7 +157,36 @@ test('bytes: what is enqueued is split and joined', async () => {
     const c = await collect(new ReadableStream({ type: 'bytes', autoAllocateChunkSize: 4, pull(k) { k.byobRequest.view[0] = 1; k.byobRequest.respond(1); k.close(); } }));
     same([...c[0]], [1]);
     throws(() => new ReadableStream({ type: 'bytes', autoAllocateChunkSize: 0 }), 'TypeError');
-    throws(() => new ReadableStream({ type: 'bytes', start: (k) => k.enqueue(bytes()) }), 'TypeError', 'Cannot enqueue a zero-length ArrayBuffer.');
+    new ReadableStream({ type: 'bytes', start: (k) => throws(() => k.enqueue(bytes()), 'TypeError', 'Cannot enqueue a zero-length ArrayBuffer.') });
+});
+
+test('bytes: default readers read into a buffer of their own', async () => {
+    const s = new ReadableStream({ type: 'bytes', pull(c) { c.byobRequest.view[0] = 9; c.byobRequest.respond(1); c.close(); } });
+    same((await collect(s)).map((c) => [...c]), [[9]]);
+    const joined = new ReadableStream({ type: 'bytes', start(c) { c.enqueue(bytes(1)); c.enqueue(bytes(2)); c.enqueue(new Uint8Array(5000)); c.close(); } });
+    same((await collect(joined)).map((c) => c.length), [2, 5000]);
+});
+
+test('bytes: the end comes with what was read, and without respond(0)', async () => {
+    const s = new ReadableStream({ type: 'bytes', start(c) { c.enqueue(bytes(1, 2, 3)); setTimeout(() => c.close(), 1); } });
+    const reader = s.getReader({ mode: 'byob' });
+    const some = await reader.readAtLeast(8, new Uint8Array(8));
+    equal(some.done, false);
+    same([...some.value], [1, 2, 3]);
+    equal((await reader.readAtLeast(8, new Uint8Array(8))).done, true);
+    const wide = new ReadableStream({ type: 'bytes', start(c) { c.enqueue(bytes(1, 0)); c.enqueue(bytes(2, 0, 3)); } });
+    same([...(await wide.getReader({ mode: 'byob' }).readAtLeast(2, new Uint16Array(4))).value], [1, 2]);
+});
+
+test('bytes: the branches of a tee read at their own pace', async () => {
+    let c;
+    const [a, b] = new ReadableStream({ type: 'bytes', start: (k) => (c = k) }).tee();
+    const one = a.getReader({ mode: 'byob' }), two = b.getReader({ mode: 'byob' });
+    const reads = [one.read(new Uint8Array(2)), two.read(new Uint8Array(3))];
+    c.enqueue(text('hello'));
+    same((await Promise.all(reads)).map((r) => [...r.value]), [[...text('he')], [...text('hel')]]);
+    same([...(await one.read(new Uint8Array(9))).value], [...text('llo')]);
+    same([...(await two.read(new Uint8Array(9))).value], [...text('lo')]);
 });
 
 test('writing', async () => {
@@ -240,7 +270,10 @@ test('identity streams pass bytes on and keep none', async () => {
     equal((await reader.read(new Uint8Array(1))).done, true);
     await close;
     ok(new IdentityTransformStream() instanceof TransformStream);
-    await rejects(new IdentityTransformStream().writable.getWriter().write('x'), 'TypeError', /received a string/);
+    await rejects(new IdentityTransformStream().writable.getWriter().write({}), 'TypeError', /non-ArrayBuffer/);
+    const strings = new IdentityTransformStream();
+    strings.writable.getWriter().write('é');
+    same([...(await strings.readable.getReader().read()).value], [...text('é')]);
 });
 
 test('fixed lengths', async () => {
@@ -255,6 +288,7 @@ test('fixed lengths', async () => {
     const reading = new Response(less.readable).text();
     await rejects(less.writable.getWriter().close(), 'TypeError', 'FixedLengthStream did not see all expected bytes before close().');
     await rejects(reading, 'TypeError');
+    equal(new FixedLengthStream(10n, { highWaterMark: 100 }).writable.getWriter().desiredSize, 10);
     throws(() => new FixedLengthStream(-1), 'TypeError');
     throws(() => new FixedLengthStream(), 'TypeError');
 });

@@ -140,7 +140,7 @@ export function markOf(highWaterMark, otherwise) {
 
 const { size: byteLengthSize } = {
     size(chunk) {
-        return chunk.byteLength;
+        return chunk?.byteLength; // Workers does not throw here.
     },
 };
 const { size: countSize } = {

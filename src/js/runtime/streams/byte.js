@@ -1,7 +1,8 @@
 // streams/byte.js: the controller of streams of bytes. Streams standard, 4.7 and 4.8.
 //
 // A buffer that comes in or goes out is transferred, so that the other side cannot change it behind our back.
-import { Queue, U8, apply, copyBytes, illegal, isDetached, isView, lengthOf, rejected, settle, settleLate, sliceBuffer, transfer, window } from './base.js';
+import { Queue, U8, apply, copyBytes, illegal, isDetached, isView, lengthOf, rejected, resolved, settle, settleLate, sliceBuffer, then, transfer, window } from './base.js';
+import { beginWith } from './default.js';
 import { CLOSED, READABLE, closeStream, errorStream, fulfilRead, pendingIntos, pendingReads } from './readable.js';
 
 // Whom a pull-into is for.
@@ -9,7 +10,7 @@ const DEFAULT = 0, BYOB = 1, NONE = 2;
 
 export class ByteController {
     stream; highWaterMark; pull; cancel; autoAllocate; queue; total; intos; started; closing; pulling; again; pulled;
-    failed; request; face; emptied;
+    failed; request; face; emptied; joins;
     constructor(stream, highWaterMark, pull, cancel, autoAllocate) {
         this.stream = stream;
         this.highWaterMark = highWaterMark;
@@ -18,7 +19,7 @@ export class ByteController {
         this.autoAllocate = autoAllocate;
         this.queue = new Queue(); // { buffer, at, length }
         this.total = 0;
-        this.intos = []; // buffers to fill: { buffer, size, at, length, filled, min, element, make, whose }
+        this.intos = []; // buffers to fill: { buffer, size, at, length, filled, min, element, make, whose, partial }
         this.started = false;
         this.closing = false;
         this.pulling = false;
@@ -27,6 +28,7 @@ export class ByteController {
         this.failed = undefined;
         this.request = null; // ReadableStreamBYOBRequest of intos[0]
         this.face = undefined;
+        this.joins = false; // small chunks, for default readers
         this.emptied = undefined; // for sources of the runtime: a reader took the last byte of the queue
         stream.controller = this;
     }
@@ -123,9 +125,12 @@ export class ByteController {
         this.clear();
         closeStream(this.stream);
     }
-    // For sources of the runtime: closes and ends the reads that wait.
+    // Closes and ends the reads that wait.
     finish() {
         this.close();
+        this.endReads();
+    }
+    endReads() {
         if (this.stream.state === CLOSED && this.intos.length > 0) this.respond(0);
     }
     error(error) {
@@ -177,26 +182,41 @@ export class ByteController {
             } catch (error) {
                 return request.error(error);
             }
-            this.intos.push({ buffer, size: this.autoAllocate, at: 0, length: this.autoAllocate, filled: 0, min: 1, element: 1, make: U8, whose: DEFAULT });
+            this.intos.push({ buffer, size: this.autoAllocate, at: 0, length: this.autoAllocate, filled: 0, min: 1, element: 1, make: U8, whose: DEFAULT, partial: false });
         }
         this.stream.reader.requests.push(request);
         this.pullIfNeeded();
     }
     // The first chunk of a queue that is not empty.
     take() {
+        if (this.joins && this.queue.length > 1) return this.takeJoined();
         const { buffer, at, length } = this.queue.shift();
         this.total -= length;
         this.drained();
         return new U8(buffer, at, length);
     }
-    readInto(w, min, request) {
+    takeJoined() {
+        let count = 0, size = 0;
+        while (count < this.queue.length && (count === 0 || size + this.queue.at(count).length <= this.autoAllocate)) size += this.queue.at(count++).length;
+        const buffer = new Buffer(size);
+        for (let at = 0; count > 0; count--) {
+            const entry = this.queue.shift();
+            copyBytes(buffer, at, entry.buffer, entry.at, entry.length);
+            at += entry.length;
+        }
+        this.total -= size;
+        this.drained();
+        return new U8(buffer, 0, size);
+    }
+    // partial: what there is at the end of the stream is no end yet (readAtLeast).
+    readInto(w, min, request, partial = false) {
         let buffer;
         try {
             buffer = transfer(w.buffer);
         } catch (error) {
             return request.error(error);
         }
-        const into = { buffer, size: lengthOf(buffer), at: w.at, length: w.length, filled: 0, min: min * w.element, element: w.element, make: w.make, whose: BYOB };
+        const into = { buffer, size: lengthOf(buffer), at: w.at, length: w.length, filled: 0, min: min * w.element, element: w.element, make: w.make, whose: BYOB, partial };
         if (this.intos.length === 0) {
             if (this.stream.state === CLOSED) return request.close(new into.make(buffer, into.at, 0));
             if (this.total > 0) {
@@ -290,7 +310,7 @@ export class ByteController {
         return new into.make(transfer(into.buffer), into.at, into.filled / into.element);
     }
     commit(into) {
-        fulfilRead(this.stream, this.converted(into), this.stream.state === CLOSED);
+        fulfilRead(this.stream, this.converted(into), this.stream.state === CLOSED && !(into.partial && into.filled > 0));
     }
     responded(count) {
         const first = this.intos[0];
@@ -361,8 +381,11 @@ export class ReadableByteStreamController {
         return this.#c.desired;
     }
     close() {
-        if (!this.#c.open) throw new TypeError('This ReadableByteStreamController is closed.');
-        this.#c.close();
+        const c = this.#c;
+        if (!c.open) throw new TypeError('This ReadableByteStreamController is closed.');
+        c.close();
+        // As on Workers the reads that wait end also when the source does not respond(0); it may still do that.
+        if (c.intos.length > 0) then(resolved(undefined), () => c.endReads());
     }
     enqueue(chunk) {
         const c = this.#c;
@@ -417,7 +440,9 @@ export class ReadableStreamBYOBRequest {
 const { invalidate } = ReadableStreamBYOBRequest;
 delete ReadableStreamBYOBRequest.invalidate;
 
-// Of an underlying source that user code gave.
+// Of an underlying source that user code gave. As on Workers a default reader too reads into a buffer, which the source sees as a
+// byobRequest, and small chunks are joined up to its size.
+const BUFFER = 4096;
 export function byteOf(stream, source, methods, highWaterMark, autoAllocate) {
     const { start, pull, cancel } = methods;
     const c = new ByteController(
@@ -425,7 +450,8 @@ export function byteOf(stream, source, methods, highWaterMark, autoAllocate) {
         highWaterMark,
         pull === undefined ? () => {} : (self) => apply(pull, source, [self.public]),
         cancel === undefined ? () => {} : (reason) => apply(cancel, source, [reason]),
-        autoAllocate,
+        autoAllocate ?? BUFFER,
     );
-    c.begin(start === undefined ? undefined : apply(start, source, [c.public]));
+    c.joins = true;
+    beginWith(c, start, source);
 }

@@ -178,5 +178,18 @@ export function defaultOf(stream, source, methods, highWaterMark, size) {
         pull === undefined ? () => {} : (self) => apply(pull, source, [self.public]),
         cancel === undefined ? () => {} : (reason) => apply(cancel, source, [reason]),
     );
-    c.begin(start === undefined ? undefined : apply(start, source, [c.public]));
+    beginWith(c, start, source);
+}
+
+// Calls the start method of user code. When it throws, the stream is errored, as on Workers: the constructor does not throw.
+export function beginWith(controller, start, object) {
+    let result;
+    if (start !== undefined) {
+        try {
+            result = apply(start, object, [controller.public]);
+        } catch (error) {
+            result = rejected(error);
+        }
+    }
+    controller.begin(result);
 }

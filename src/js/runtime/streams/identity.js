@@ -2,6 +2,7 @@
 //
 // A write is done when its bytes were read; nothing is kept in between.
 import { expose } from '../core.js';
+import { encodeUtf8 } from '../encoding.js';
 import { deferred, dictionary, isArrayBuffer, isView, sliceBuffer, window } from './base.js';
 import { newReadableBytes } from './readable.js';
 import { newWritable } from './writable.js';
@@ -15,7 +16,8 @@ class Identity {
         this.demand = undefined; // deferred: somebody reads
         this.write = undefined; // { bytes, given, resolve, reject }
         this.ended = false;
-        const size = mark === undefined ? undefined : (chunk) => chunk.byteLength ?? 0;
+        if (mark !== undefined && expected >= 0 && mark > expected) mark = expected;
+        const size = mark === undefined ? undefined : (chunk) => (typeof chunk === 'string' ? encodeUtf8(chunk).byteLength : chunk?.byteLength ?? 0);
         this.readable = newReadableBytes(() => this.pull(), (reason) => this.cancel(reason));
         this.readable.length = expected;
         this.readable.controller.emptied = () => this.written();
@@ -48,7 +50,10 @@ class Identity {
         this.demand = undefined;
         write.given = true;
         const { controller } = this.readable;
-        controller.enqueueOwned(write.bytes, 0, write.bytes.byteLength);
+        const { byteLength } = write.bytes;
+        // Whoever gets the bytes finds them written.
+        if (controller.total === 0 && (controller.intos.length === 0 || controller.intos[0].length - controller.intos[0].filled >= byteLength)) this.written();
+        controller.enqueueOwned(write.bytes, 0, byteLength);
         demand.resolve(undefined);
         if (controller.total === 0) this.written();
     }
@@ -88,10 +93,7 @@ function copyOf(chunk) {
     }
     if (isArrayBuffer(chunk)) return sliceBuffer(chunk, 0);
     if (typeof SharedArrayBuffer !== 'undefined' && chunk instanceof SharedArrayBuffer) return new Uint8Array(chunk).slice().buffer;
-    if (typeof chunk === 'string') {
-        throw new TypeError('This TransformStream is being used as a byte stream, but received a string on its writable side. If you wish to ' +
-            'write a string, you\'ll probably want to explicitly UTF-8-encode it with TextEncoder.');
-    }
+    if (typeof chunk === 'string') return encodeUtf8(chunk).buffer;
     throw new TypeError('This TransformStream is being used as a byte stream, but received an object of non-ArrayBuffer/ArrayBufferView type on its writable side.');
 }
 

@@ -49,11 +49,11 @@ export class Reader {
         else request.error(stream.error);
     }
     // min: elements
-    readInto(view, min, request) {
+    readInto(view, min, request, partial = false) {
         const { stream } = this;
         stream.disturbed = true;
         if (stream.state === ERRORED) request.error(stream.error);
-        else stream.controller.readInto(view, min, request);
+        else stream.controller.readInto(view, min, request, partial);
     }
     release() {
         const { stream } = this;
@@ -343,14 +343,14 @@ export class ReadableStreamBYOBReader {
             return rejected(error);
         }
     }
-    // Beyond the standard: at least `minimum` bytes, unless the stream ends before.
+    // Beyond the standard: at least `minimum` elements, unless the stream ends before.
     readAtLeast(minimum, view) {
         try {
             const reader = this.#r;
             minimum = toInteger(minimum);
             const w = viewOf(view);
-            if (minimum > w.length) return rejected(new TypeError(`Minimum bytes to read (${minimum}) exceeds size of buffer (${w.length}).`));
-            return readInto(reader, w, Math.ceil(minimum / w.element));
+            if (minimum * w.element > w.length) return rejected(new TypeError(`Minimum bytes to read (${minimum * w.element}) exceeds size of buffer (${w.length}).`));
+            return readInto(reader, w, minimum, true);
         } catch (error) {
             return rejected(error);
         }
@@ -365,7 +365,7 @@ function viewOf(view) {
     return window(view);
 }
 
-function readInto(reader, w, min) {
+function readInto(reader, w, min, partial = false) {
     if (w.length === 0) throw new TypeError('You must call read() on a "byob" reader with a positive-sized TypedArray object.');
     if (isDetached(w.buffer)) throw new TypeError('The underlying ArrayBuffer has been detached.');
     if (lengthOf(w.buffer) === 0) throw new TypeError('Unable to use a zero-length ArrayBuffer.');
@@ -373,7 +373,7 @@ function readInto(reader, w, min) {
     if (min * w.element > w.length) throw new RangeError(`Minimum bytes to read (${min * w.element}) exceeds size of buffer (${w.length}).`);
     if (reader.stream === undefined) throw released();
     const request = new ReadRequest();
-    reader.readInto(w, min, request);
+    reader.readInto(w, min, request, partial);
     return request.promise;
 }
 

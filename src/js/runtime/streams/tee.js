@@ -1,7 +1,7 @@
 // streams/tee.js: one stream becomes two. Streams standard, 4.9.1 (tee).
 import { U8, deferred, lengthOf, resolved, sliceBuffer, then, window } from './base.js';
 import { ByteController } from './byte.js';
-import { CLOSED, Reader, ReadableState, cancelStream, newReadable } from './readable.js';
+import { CLOSED, READABLE, Reader, ReadableState, cancelStream, newReadable } from './readable.js';
 
 export function tee(stream) {
     return stream.controller instanceof ByteController ? new ByteTee(stream).branches : new ValueTee(stream).branches;
@@ -147,6 +147,18 @@ class ByteTee extends Tee {
             error: () => (this.reading = false),
         });
     }
+    // The other branch gets at once what the reader's buffer had no room for, too: it may have asked for more.
+    share(others, mine, cancelled, bytes) {
+        const { controller } = this.stream;
+        if (this.stream.state === READABLE && controller.total > 0) {
+            const rest = controller.take();
+            const joined = new U8(bytes.byteLength + rest.byteLength);
+            joined.set(bytes);
+            joined.set(rest, bytes.byteLength);
+            others.controller.enqueue(joined);
+            if (!cancelled) mine.controller.enqueue(rest);
+        } else others.controller.enqueue(bytes);
+    }
     readInto(i, view) {
         this.use(true);
         const mine = this.branches[i], others = this.branches[1 - i];
@@ -159,7 +171,7 @@ class ByteTee extends Tee {
                     const other = this.copyOf(chunk);
                     if (other === undefined) return;
                     if (!this.cancelled[i]) mine.controller.respondWithNewView(window(chunk));
-                    others.controller.enqueue(other);
+                    this.share(others, mine, this.cancelled[i], other);
                 }
                 this.goOn();
             }),

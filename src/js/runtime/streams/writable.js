@@ -5,6 +5,7 @@
 import { expose } from '../core.js';
 import { abortSignal, newSignal } from '../abort.js';
 import { DOMException } from '../events.js';
+import { beginWith } from './default.js';
 import { Queue, Signal, apply, callback, deferred, illegal, isSize, markOf, rejected, resolved, settle, settleLate, strategyOf } from './base.js';
 
 export const WRITABLE = 0, ERRORING = 1, FAILED = 2, DONE = 3;
@@ -383,7 +384,7 @@ export class WritableStream {
             close === undefined ? NOTHING : () => apply(close, sink, []),
             abort === undefined ? NOTHING : (reason) => apply(abort, sink, [reason]),
         );
-        c.begin(start === undefined ? undefined : apply(start, sink, [c.public]));
+        beginWith(c, start, sink);
     }
     static state = (s) => s.#s;
     static is = (v) => #s in v;
