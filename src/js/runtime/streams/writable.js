@@ -25,6 +25,7 @@ export class WritableState {
     closeRequest = undefined; // deferred
     closing = undefined; // the one in flight
     pendingAbort = undefined; // { promise, resolve, reject, reason, wasErroring }
+    aborted = undefined; // the promise of the first abort(): those that come later get it too
     backpressure = false;
     face = undefined; // WritableStream
     get public() {
@@ -39,12 +40,13 @@ export class WritableState {
     }
 
     abort(reason) {
-        if (this.state === DONE || this.state === FAILED) return resolved(undefined);
+        if (this.state === DONE || this.state === FAILED) return this.aborted ?? resolved(undefined);
         this.controller.signalAbort(reason);
         if (this.state === DONE || this.state === FAILED) return resolved(undefined);
         if (this.pendingAbort !== undefined) return this.pendingAbort.promise;
         const wasErroring = this.state === ERRORING;
         const { promise, resolve, reject } = deferred();
+        this.aborted = promise;
         this.pendingAbort = { promise, resolve, reject, reason: wasErroring ? undefined : reason, wasErroring };
         if (!wasErroring) this.startErroring(reason);
         return promise;
@@ -213,10 +215,12 @@ class WritableController {
         return (this.face ??= new WritableStreamDefaultController(MAKE, this));
     }
     begin(start) {
-        settleLate(start, () => {
+        const begun = () => {
             this.started = true;
             this.advance();
-        }, (error) => {
+        };
+        if (start === undefined && this.stream.state === WRITABLE) begun(); // At once, as on Workers.
+        else settleLate(start, begun, (error) => {
             this.started = true;
             this.stream.fail(error);
         });
