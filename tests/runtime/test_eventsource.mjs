@@ -16,13 +16,13 @@ const hear = (source, ...types) =>
 
 test('lines and fields', async () => {
     const text = '\ufeffdata: one\n\ndata:two\r\ndata:  lines\r\n\r\n: comment\rid: 7\rdata\r\revent: mine\ndata: {"a":1}\nnonsense: x\nnothing\n\nid: bad\0id\ndata: after\n\nid\ndata: reset\n\nevent: empty\n\ndata: unfinished';
-    const want = [['message', 'one', ''], ['message', 'two\n lines', ''], ['message', '', '7'], ['mine', '{"a":1}', '7'], ['message', 'after', '7'], ['message', 'reset', '']];
+    const want = [['message', 'one', ''], ['message', 'two\n lines', ''], ['mine', '{"a":1}', '7'], ['message', 'after', '7'], ['message', 'reset', '']];
     for (const make of [stream, drops]) same(await hear(EventSource.from(make(text)), 'mine', 'empty'), want);
 });
 
 test('a stream is read once', async () => {
     const source = EventSource.from(stream('data: x\n\n'));
-    same([source.readyState, source.url, source.withCredentials], [EventSource.CONNECTING, '', false]);
+    same([source.readyState, source.url, source.withCredentials], [EventSource.OPEN, '', false]);
     let opened = false;
     source.onopen = () => (opened = source.readyState === EventSource.OPEN);
     await new Promise((resolve) => (source.onerror = resolve));
@@ -86,6 +86,22 @@ test('a listener that throws ends it', async () => {
     };
     await new Promise((resolve) => (source.onerror = resolve));
     same([seen, source.readyState], [['a'], EventSource.CLOSED]);
+});
+
+test('any type of event has its attribute; dispose closes', async () => {
+    const source = EventSource.from(stream('event: mine\ndata: x\n\n'));
+    const e = await new Promise((resolve) => (source.onmine = resolve));
+    equal(e.data, 'x');
+    source[Symbol.dispose]();
+    equal(source.readyState, EventSource.CLOSED);
+});
+
+test('no content once is tried again, twice is the end', async () => {
+    const none = () => new Response(null, { status: 204, headers: { 'content-type': 'text/event-stream' } });
+    const source = new EventSource('http://h/', { fetcher: fetcher(none, none) });
+    const states = [];
+    await new Promise((resolve) => (source.onerror = () => states.push(source.readyState) === 2 && resolve()));
+    same(states, [EventSource.CONNECTING, EventSource.CLOSED]);
 });
 
 test('arguments', () => {

@@ -57,6 +57,15 @@ test('what cannot be sent', () => {
     port1.postMessage(1, []);
 });
 
+test('objects of the platform', async () => {
+    for (const value of [new URL('http://x/'), new URLSearchParams(), new Event('x'), new EventTarget(), new Request('http://x/')]) throws(() => structuredClone(value), 'DataCloneError');
+    equal(structuredClone(new Headers({ a: 'b' })).get('a'), 'b');
+    const file = structuredClone(new File(['text'], 'name', { type: 'a/b', lastModified: 5 }));
+    same([file.name, file.type, file.lastModified, await file.text()], ['name', 'a/b', 5, 'text']);
+    const e = structuredClone(new DOMException('m', 'AbortError'));
+    same([e.name, e.message, e.code], ['AbortError', 'm', 20]);
+});
+
 test('BroadcastChannel is a name', () => throws(() => new BroadcastChannel('x'), 'Error', 'BroadcastChannel is not implemented in celld.'));
 
 export default run;

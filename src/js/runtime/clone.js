@@ -1,5 +1,6 @@
 // clone.js: structuredClone. runtime.md 5.3.
 import { expose } from './core.js';
+import { platformClone } from './messaging.js';
 
 const { clone } = host;
 
@@ -15,7 +16,7 @@ const functions = {
                 transfer = [...transfer];
             }
         }
-        return clone(value, transfer);
+        return platformClone(value) ?? clone(value, transfer);
     },
 };
 expose(functions);

@@ -216,19 +216,17 @@ export class EventTarget {
         type = `${type}`;
         let once = false;
         let signal;
-        if (callback === undefined || callback === null) {
-            if (typeof options === 'object' && options !== null) options.passive; // Read as ever: it is how scripts find out.
-            return;
-        }
+        const none = callback === undefined || callback === null;
         if (options !== undefined) {
-            noCapture(options, 'addEventListener');
+            if (!none) noCapture(options, 'addEventListener');
             if (typeof options === 'object' && options !== null) {
-                if (options.passive) throw new TypeError('addEventListener(): options.passive must be false.');
+                if (options.passive && !none) throw new TypeError('addEventListener(): options.passive must be false.');
                 once = Boolean(options.once);
                 signal = options.signal;
                 if (signal !== undefined && !isSignal(signal)) throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': options.signal is not an AbortSignal.");
             }
         }
+        if (none) return;
         if (typeof callback !== 'function' && (typeof callback !== 'object' || typeof callback.handleEvent !== 'function')) {
             throw new TypeError("Failed to execute 'addEventListener' on 'EventTarget': the listener is neither a function nor an object with a handleEvent method.");
         }
@@ -247,7 +245,7 @@ export class EventTarget {
     removeEventListener(type, callback, options = undefined) {
         EventTarget.#of(this, false);
         needArguments(2, arguments.length, "Failed to execute 'removeEventListener' on 'EventTarget'");
-        noCapture(options, 'removeEventListener');
+        if (callback !== undefined && callback !== null) noCapture(options, 'removeEventListener');
         remove(this, `${type}`, callback);
         if (isSignal(this)) signalChanged(this);
     }
@@ -435,7 +433,7 @@ export class CloseEvent extends Event {
         super(type, init);
         if (init === undefined || init === null) return;
         if (init.code !== undefined) this.#code = init.code & 0xffff;
-        if (init.reason !== undefined) this.#reason = `${init.reason}`;
+        if (init.reason !== undefined) this.#reason = `${init.reason}`.toWellFormed();
         this.#wasClean = Boolean(init.wasClean);
     }
     get code() {
@@ -514,7 +512,7 @@ export function reportUncaught(error, where) {
 }
 
 export function reportError(error) {
-    needArguments(1, arguments.length, "Failed to execute 'reportError'");
+    if (arguments.length === 0) throw new TypeError("Failed to execute 'reportError' on 'ServiceWorkerGlobalScope': parameter 1 is not of type 'Value'.");
     reportUncaught(error, 'reportError');
 }
 

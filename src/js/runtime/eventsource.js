@@ -9,6 +9,7 @@ import { URL, parseUrlParts } from './url.js';
 
 const CONNECTING = 0, OPEN = 1, CLOSED = 2;
 const RETRY_MS = 2000, RETRY_MS_MIN = 1000, RETRY_MS_MAX = 10000;
+const STANDARD = new Set(['open', 'message', 'error']);
 const FROM = Object.freeze({});
 
 // The lines of an event stream, and what they mean.
@@ -19,7 +20,8 @@ class Parser {
         this.rest = '';
         this.afterCr = false;
         this.reset();
-        this.lastId = '';
+        this.lastId = ''; // of the last event that was complete
+        this.id = '';
         this.retry = undefined;
     }
     reset() {
@@ -41,7 +43,8 @@ class Parser {
         if (line === '') {
             const { data, type } = this;
             this.reset();
-            if (data !== '') this.deliver({ type: type || 'message', data: data.slice(0, -1), id: this.lastId });
+            this.lastId = this.id;
+            if (data !== '' && data !== '\n') this.deliver({ type: type || 'message', data: data.slice(0, -1), id: this.lastId });
             return;
         }
         const colon = line.indexOf(':');
@@ -51,7 +54,7 @@ class Parser {
         if (field === 'data') this.data += `${value}\n`;
         else if (field === 'event') this.type = value;
         else if (field === 'id') {
-            if (!value.includes('\0')) this.lastId = value;
+            if (!value.includes('\0')) this.id = value;
         } else if (field === 'retry' && /^\d+$/.test(value)) this.retry = Number(value);
     }
 }
@@ -66,6 +69,7 @@ export class EventSource extends EventTarget {
     #timer = 0;
     #retry = RETRY_MS;
     #lastId = '';
+    #empty = false; // the last answer had no body
 
     constructor(url, init = undefined) {
         super();
@@ -87,6 +91,7 @@ export class EventSource extends EventTarget {
         const source = new EventSource(FROM);
         source.#context = needContext();
         source.#fetcher = undefined;
+        source.#state = OPEN;
         const reader = stream.getReader();
         Promise.resolve().then(() => source.#read(reader));
         return source;
@@ -106,6 +111,9 @@ export class EventSource extends EventTarget {
         this.#state = CLOSED;
         this.#stop();
     }
+    [Symbol.dispose]() {
+        this.close();
+    }
     #stop() {
         stopTimer(this.#timer);
         if (this.#signal !== null) abortSignal(this.#signal, new DOMException('The operation was aborted', 'AbortError'));
@@ -116,6 +124,8 @@ export class EventSource extends EventTarget {
     #fire(event) {
         try {
             dispatch(this, trust(event));
+            // Any type of event has its attribute.
+            if (!STANDARD.has(event.type) && typeof this[`on${event.type}`] === 'function') this[`on${event.type}`](event);
             return true;
         } catch (error) {
             reportUncaught(error, 'eventsource');
@@ -159,7 +169,11 @@ export class EventSource extends EventTarget {
             return this.#fail(new DOMException(why, 'AbortError'));
         }
         if (response.redirected) this.#url = response.url;
-        if (response.body === null) return this.#fail(new Error('The server provided no content.'));
+        if (response.body === null) {
+            if (this.#empty) return this.#fail(new Error('The server provided no content.'));
+            this.#empty = true;
+            return this.#again(new Error('The server provided no content. Will try reconnecting.'));
+        }
         return this.#read(response.body.getReader());
     }
 
@@ -172,7 +186,7 @@ export class EventSource extends EventTarget {
         const parser = new Parser(({ type, data, id }) => {
             if (this.#state === OPEN && !this.#fire(new MessageEvent(type, { data, origin, lastEventId: id }))) this.#fail(new Error('A listener of the EventSource failed.'));
         });
-        parser.lastId = this.#lastId;
+        parser.id = parser.lastId = this.#lastId;
         try {
             for (;;) {
                 const { done, value } = await reader.read();

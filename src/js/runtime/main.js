@@ -29,8 +29,6 @@ import { call } from './service_remote.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 
-const { promise_state } = host;
-
 expose({ Body, Headers, Request, Response });
 fillGaps();
 refuseClones(RpcTarget);
@@ -44,7 +42,7 @@ function rejections(list) {
     const open = new Map(); // promise -> reason: rejected in this turn, and nobody came
     for (let i = 0; i < list.length; i += 3) {
         if (list[i]) open.set(list[i + 1], list[i + 2]);
-        else if (!open.delete(list[i + 1]) && told.delete(list[i + 1])) reportRejection(true, list[i + 1], promise_state(list[i + 1])[1]);
+        else if (!open.delete(list[i + 1]) && told.delete(list[i + 1])) reportRejection(true, list[i + 1], undefined);
     }
     for (const [promise, reason] of open) {
         told.add(promise);

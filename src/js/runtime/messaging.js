@@ -2,9 +2,10 @@
 //
 // The two ports of a channel live in the same isolate. A message is cloned when it is posted and delivered in a task of its own, for
 // the event that posted it; code of the global scope, which has no tasks, delivers with the microtasks.
-import { absent, currentContext, expose, startTimer } from './core.js';
-import { blobBytes, blobOf, Blob } from './blob.js';
+import { absent, currentContext, expose, startTimer, webInterfaces } from './core.js';
+import { Blob, File, blobBytes, blobOf, fileOf } from './blob.js';
 import { DOMException, Event, EventTarget, dispatch, handlerAttributes, hears, messageEvent, reportUncaught, trust } from './events.js';
+import { Headers } from './headers.js';
 
 const { clone } = host;
 const MAKE = Object.freeze({});
@@ -38,8 +39,21 @@ function deliver(target, event) {
     }
 }
 
-function copy(value) {
+// A clone of an object of the platform; undefined: it is none. Most of them cannot be cloned.
+export function platformClone(value) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (value instanceof File) return fileOf(blobBytes(value), value.name, value.type, value.lastModified);
     if (value instanceof Blob) return blobOf(blobBytes(value), value.type);
+    if (value instanceof Headers) return new Headers(value);
+    if (value instanceof DOMException) return new DOMException(value.message, value.name);
+    for (let p = Object.getPrototypeOf(value), i = 0; p !== null && i < 8; p = Object.getPrototypeOf(p), i++) {
+        if (webInterfaces.has(p)) throw new DOMException(`${value.constructor?.name} object could not be cloned.`, 'DataCloneError');
+    }
+}
+
+function copy(value) {
+    const platform = platformClone(value);
+    if (platform !== undefined) return platform;
     if (refused.some((cls) => value instanceof cls)) throw new DOMException(`${value.constructor?.name} object could not be cloned.`, 'DataCloneError');
     return clone(value, undefined);
 }

@@ -13,7 +13,7 @@ function add(fn, ms, args, repeat) {
     const id = ++lastId;
     const delay = Math.min(Math.max(Number(ms) || 0, 0), 2 ** 31 - 1);
     if (context.timers !== null && context.timers.size >= MAX_TIMERS) {
-        throw new Error('You have exceeded the number of active timeouts you may set.');
+        throw new Error(`You have exceeded the number of active timeouts you may set. max active timeouts: ${MAX_TIMERS}, current active timeouts: ${context.timers.size}, finished timeouts: 0`);
     }
     const entry = { timer: 0, context };
     const fire = () => {
@@ -48,7 +48,7 @@ export const clearImmediate = (id) => stop(id);
 
 const resolved = Promise.resolve();
 export function queueMicrotask(fn) {
-    if (typeof fn !== 'function') throw new TypeError('The argument of queueMicrotask must be a function.');
+    if (typeof fn !== 'function') throw new TypeError("Failed to execute 'queueMicrotask' on 'ServiceWorkerGlobalScope': parameter 1 is not of type 'function'.");
     resolved.then(() => {
         try {
             fn();

@@ -366,7 +366,7 @@ function pairsOf(init) {
     const record = new Map();
     for (const key of Reflect.ownKeys(init)) {
         if (!Reflect.getOwnPropertyDescriptor(init, key)?.enumerable) continue;
-        record.set(string(key), string(init[key])); // A symbol as key throws.
+        if (typeof key === 'string') record.set(string(key), string(init[key]));
     }
     for (const [name, value] of record) pairs.push(name, value);
     return pairs;

@@ -209,7 +209,7 @@ export class WebSocket extends EventTarget {
         const target = targetOf(`${url}`);
         const offered = protocolsOf(protocols);
         const context = needContext();
-        this.#url = target.href;
+        this.#url = target.href.replace(/^http/, 'ws');
         this.#end.frame = currentFrame();
         this.#connect(context, target, offered);
     }
@@ -448,7 +448,7 @@ function protocolsOf(protocols) {
     if (protocols === undefined || protocols === null) return [];
     const list = typeof protocols === 'object' && typeof protocols[Symbol.iterator] === 'function' ? [...protocols].map((p) => `${p}`) : [`${protocols}`];
     for (const p of list) if (!TOKEN.test(p)) throw new DOMException('WebSocket Constructor: The protocol header token is invalid.', 'SyntaxError');
-    if (new Set(list).size !== list.length) throw new DOMException('WebSocket Constructor: The protocols header cannot have repeating values.', 'SyntaxError');
+    if (new Set(list.map((p) => p.toLowerCase())).size !== list.length) throw new DOMException('WebSocket Constructor: The protocols header cannot have repeating values.', 'SyntaxError');
     return list;
 }
 
