@@ -120,6 +120,7 @@ int js_op_report(struct js_args *a)
     if (rc == 0) {
         struct js_problem p = {0};
         js_problem_of(a->js, js_arg(a, 1), &p);
+        js_problem_map(w, &p);
         w->hooks->uncaught(w->arg, w, cd_buf_cstr(&where), &p);
         js_problem_deinit(&p);
     }

@@ -3,6 +3,7 @@
 
 #include "js/ops.h"
 #include "js/site.h"
+#include "js/source_map.h"
 #include "js/sockets.h"
 #include "js/worker_internal.h"
 
@@ -151,11 +152,35 @@ void js_enter(struct js_worker *w, struct js_entry *e)
     js_try_begin(w->js, &e->t);
 }
 
+void js_problem_map(struct js_worker *w, struct js_problem *p)
+{
+    const struct js_bundle_module *m = &w->bundle->module[w->bundle->main];
+    if (!w->map_tried && m->source_map.len > 0)
+        w->map = js_source_map_parse(m->source_map);
+    w->map_tried = true;
+    if (w->map == NULL)
+        return;
+    struct cd_buf stack = {0};
+    struct js_source_place place;
+    js_source_map_stack(w->map, m->name, cd_buf_str(&p->stack), &stack);
+    cd_buf_deinit(&p->stack);
+    p->stack = stack;
+    if (p->line > 0 && p->column > 0 && cd_str_eq(cd_buf_str(&p->script), m->name) &&
+        js_source_map_find(w->map, (unsigned)p->line, (unsigned)p->column, &place)) {
+        cd_buf_clear(&p->script);
+        cd_buf_add_str(&p->script, place.source);
+        p->line = (int)place.line;
+        p->column = (int)place.column;
+        cd_buf_clear(&p->source_line); /* It is the bundle's. */
+    }
+}
+
 void js_report(struct js_entry *e, const char *where)
 {
     struct js_worker *w = e->w;
     struct js_problem p = {0};
     js_try_problem(&e->t, &p);
+    js_problem_map(w, &p);
     if (w->hooks != NULL && w->hooks->uncaught != NULL)
         w->hooks->uncaught(w->arg, w, where, &p);
     js_problem_deinit(&p);
@@ -251,6 +276,7 @@ static void explain(struct js_entry *e, struct cd_buf *why)
 {
     struct js_problem p = {0};
     js_try_problem(&e->t, &p);
+    js_problem_map(e->w, &p);
     if (p.terminated)
         cd_buf_addf(why, "the Worker did not finish loading: it ran for too long or used up its memory");
     else if (p.stack.len > 0)
@@ -272,6 +298,7 @@ static void worker_free(struct js_worker *w)
         js_ref_clear(&w->fn[i]);
     js_ref_clear(&w->rejected);
     js_modules_free(w);
+    js_source_map_free(w->map);
     js_isolate_free(w->js);
     cd_map_deinit(&w->events);
     cd_map_deinit(&w->handles);

@@ -28,6 +28,7 @@ enum js_export {
 };
 
 struct js_module_record; /* modules.c */
+struct js_source_map;
 struct js_sockets; /* sockets.c */
 
 struct js_worker {
@@ -39,6 +40,8 @@ struct js_worker {
     const struct js_worker_hooks *hooks;
     void *arg;
     struct js_ref fn[JS_EXPORT_COUNT];
+    struct js_source_map *map; /* owned; of the main module, read when first needed */
+    bool map_tried;
     struct js_ref rejected; /* An array: kind, promise, reason, ... since the last look. */
     unsigned rejected_count;
     struct js_module_record *modules; /* owned; one for each of the bundle's */
@@ -74,6 +77,8 @@ void js_leave(struct js_entry *e);
  */
 CD_MUST_USE int js_invoke(struct js_worker *w, enum js_export fn, const js_value *argv, unsigned argc,
                           js_value *out);
+/* Its places as the author wrote them, where a source map knows. */
+void js_problem_map(struct js_worker *w, struct js_problem *p);
 /* Reports what e caught, and clears it. */
 void js_report(struct js_entry *e, const char *where);
 
