@@ -210,6 +210,16 @@ check('variables come from .dev.vars, and a change of it is adopted', async () =
     await program.end();
 }, 120);
 
+check('scripts of several projects call each other', async () => {
+    const front = new Project('front', { 'src/index.js': 'export default { fetch: (r, env) => env.API.fetch(r) };' }, { services: [{ binding: 'API', service: 'api' }] });
+    const api = new Project('api', { 'src/index.js': says('from api') });
+    const program = await start([front.dir, '-c', api.dir]).ready();
+    equal(await program.get(), 'from api');
+    api.put('src/index.js', says('from api 2'));
+    await program.answers('from api 2');
+    await program.end();
+}, 120);
+
 check('further projects are published for others to bind', async () => {
     const front = hello('front');
     const api = new Project('api', { 'src/index.js': says('api') });
