@@ -398,7 +398,8 @@ int js_op_answer(struct js_args *a)
     int rc = fetch_arg(a, &f);
     if (rc != 0)
         return rc;
-    CD_ASSERT(!f->started);
+    if (f->started)
+        return js_throw_error(a->js, JS_ERROR, "This request has been answered already.");
     struct answer_args r; /* Large: only what is used is written. */
     r.answer = (struct http_answer){0};
     r.text = (struct cd_buf){0};
@@ -467,7 +468,8 @@ int js_op_answer_start(struct js_args *a)
         rc = js_to_number(a->js, js_arg(a, 5), &len);
     if (rc != 0)
         return rc;
-    CD_ASSERT(!f->started);
+    if (f->started)
+        return js_throw_error(a->js, JS_ERROR, "This request has been answered already.");
     struct answer_args r; /* Large: only what is used is written. */
     r.answer = (struct http_answer){0};
     r.text = (struct cd_buf){0};
@@ -530,7 +532,8 @@ int js_op_answer_websocket(struct js_args *a)
     int rc = fetch_arg(a, &f);
     if (rc != 0)
         return rc;
-    CD_ASSERT(!f->started && !f->writing);
+    if (f->started || f->writing)
+        return js_throw_error(a->js, JS_ERROR, "This request has been answered already.");
     if (!http_ws_wanted(f->x->head))
         return js_throw_error(a->js, JS_TYPE_ERROR,
                               "Worker tried to return WebSocket in a response to a request which did not "

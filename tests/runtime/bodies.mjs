@@ -12,6 +12,15 @@ export default {
             case '/decoded': return new Response(await (await fetch(env.ORIGIN)).text());
             case '/encode': return new Response('compress me', { headers: { 'content-encoding': search.slice(1) } });
             case '/manual': return new Response('compressed already, says the Worker', { encodeBody: 'manual', headers: { 'content-encoding': 'gzip' } });
+            case '/twice': { // Whoever changes then() sees the runtime's callbacks, and can call them again.
+                const { then } = Promise.prototype;
+                Promise.prototype.then = function (done, failed) {
+                    return then.call(this, (v) => (done?.(v), done?.(v)), failed);
+                };
+                queueMicrotask(() => (Promise.prototype.then = then));
+                await 0;
+                return new Response(new ReadableStream({ pull: (c) => (c.enqueue(new Uint8Array([120])), c.close()) }));
+            }
             case '/error': return Response.error();
         }
         return new Response(null, { status: 404 });
