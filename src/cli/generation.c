@@ -131,7 +131,7 @@ static int targets_load(struct cli_generation *g, struct io *io, struct io_bucke
                             app->script.ptr, (int)target.len, target.ptr, cd_buf_cstr(&reason));
             cd_buf_deinit(&reason);
             if (rc != 0)
-                return rc;
+                return rc == IO_NOENT ? CD_EINVAL : rc; /* IO_NOENT says that nothing was deployed at all. */
         }
     }
     return 0;

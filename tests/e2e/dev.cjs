@@ -242,6 +242,31 @@ check('further projects are published for others to bind', async () => {
     ok(twice.includes('have the same name, hello'), twice);
 }, 90);
 
+check('scripts call each other, each in an isolate of its own', async () => {
+    const front = `export default { async fetch(request, env) {
+        const response = await env.API.fetch(request);
+        return new Response(\`\${response.status} \${await response.text()} \${await env.MATH.add(1, 2)} \${await env.SELF.twice(4)}\`);
+    } };
+    import { WorkerEntrypoint } from 'cloudflare:workers';
+    export class Self extends WorkerEntrypoint { twice(x) { return 2 * x; } }`;
+    const back = `import { WorkerEntrypoint } from 'cloudflare:workers';
+    export class Math extends WorkerEntrypoint { add(a, b) { return a + b; } }
+    export default { fetch: async (request) => new Response(\`\${request.method} \${await request.text()}\`, { status: 201 }) };`;
+    const services = [{ binding: 'API', service: 'back' }, { binding: 'MATH', service: 'back', entrypoint: 'Math' }, { binding: 'SELF', service: 'front', entrypoint: 'Self' }];
+    const one = new Project('front', { 'src/index.js': front }, { services });
+    const two = new Project('back', { 'src/index.js': back });
+    const program = await start(['-c', one.dir, '-c', two.dir]).ready();
+    const answer = await fetch(`http://127.0.0.1:${program.port}/`, { method: 'POST', body: 'hello', headers: { connection: 'close' } });
+    equal(await answer.text(), '201 POST hello 3 8');
+    await program.end();
+});
+
+check('a service that is not there is named', async () => {
+    const one = new Project('front', { 'src/index.js': says('x') }, { services: [{ binding: 'API', service: 'nobody' }] });
+    const text = await start([one.dir, '--no-watch']).fails();
+    ok(/binding "API" of "front": service "nobody": .*not found/.test(text), text);
+});
+
 check('what is ignored starts no build', async () => {
     const project = hello();
     project.put('node_modules/x/index.js', '');
