@@ -48,6 +48,21 @@ export class Echo extends WorkerEntrypoint {
             case '/later':
                 this.ctx.waitUntil(scheduler.wait(5).then(() => seen.push('later')));
                 return new Response('now');
+            case '/socket': {
+                const { 0: client, 1: server } = new WebSocketPair();
+                server.accept();
+                server.addEventListener('message', async ({ data }) => {
+                    await scheduler.wait(1); // The event lives as long as the socket.
+                    server.send(`${this.env.WHO}: ${data}`);
+                });
+                server.addEventListener('close', ({ code }) => seen.push(`closed ${code}`));
+                return new Response(null, { status: 101, webSocket: client });
+            }
+            case '/client': {
+                const { webSocket } = await this.ctx.exports.Echo.fetch(`${url.origin}/socket`);
+                webSocket.accept();
+                return new Response('left open');
+            }
             default: return new Response('no', { status: 404, statusText: 'Nowhere', headers: { 'set-cookie': 'a=1' } });
         }
     }
@@ -160,6 +175,22 @@ test('waitUntil of the callee goes on after its answer', async (env) => {
     equal(await (await env.ECHO.fetch(`${url}/later`)).text(), 'now');
     await scheduler.wait(20);
     same(seen, ['new', 'later']);
+});
+
+test('a WebSocket of the callee', async (env) => {
+    seen.length = 0;
+    const { status, webSocket } = await env.ECHO.fetch(`${url}/socket`, { headers: { upgrade: 'websocket' } });
+    equal(status, 101);
+    webSocket.accept();
+    const answer = new Promise((resolve) => webSocket.addEventListener('message', ({ data }) => resolve(data)));
+    await scheduler.wait(2);
+    webSocket.send('hello');
+    equal(await answer, 'me: hello');
+    webSocket.close(1000);
+    await scheduler.wait(2);
+    equal(await (await env.ECHO.fetch(`${url}/client`)).text(), 'left open');
+    await scheduler.wait(5);
+    same(seen, ['new', 'closed 1000', 'new', 'new', 'closed 1006']);
 });
 
 test('ctx.exports: what is there, and props', async (env, ctx) => {

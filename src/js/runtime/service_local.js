@@ -8,6 +8,7 @@ import { inboundRequest, isResponse } from './http.js';
 import { decodeThrown, dropMessage, encodeThrown, reportThrown } from './rpc_message.js';
 import { openReadable, shareReadable } from './rpc_streams.js';
 import { Call, Deferred, Failure, Group, classReceiver, failedCall, objectReceiver, serve, trafficOf } from './rpc_target.js';
+import { lendWebSocket } from './websocket.js';
 import { ExecutionContext, entrypoint, entrypointHandler } from './worker.js';
 
 const { event_open, message_copy } = host;
@@ -129,6 +130,7 @@ export class LoopbackChannel {
         const request = inboundRequest(method, url, () => fields, body, cf === undefined ? undefined : message_copy(cf), context);
         const respond = (parts) => {
             if (deferred.settled || from.ended) return; // Nobody waits.
+            if (parts.webSocket !== null) lendWebSocket(parts.webSocket, context, from);
             deferred.resolve({ ...parts, state: parts.state === null ? null : move(parts.state, context, from, signal) });
         };
         const fail = (message) => deferred.reject(new Failure(undefined, message));

@@ -119,6 +119,7 @@ class End {
         this.halfOpen = !compatibility('web_socket_auto_reply_to_close');
         this.closedIn = this.closedOut = this.aborted = this.failed = false;
         this.accepting = null; // called once it is accepted
+        this.done = null; // called once it is closed
     }
 
     // From a Local: kept until this end is accepted, and then delivered in a task.
@@ -165,6 +166,7 @@ class End {
         }
         this.fire(new CloseEvent('close', { code, reason, wasClean: true }));
         this.release();
+        this.settle();
     }
     #ended(code, reason, clean) {
         if (clean || this.closedIn) return;
@@ -173,6 +175,7 @@ class End {
             this.error(new Error(`WebSocket protocol error; protocolError.statusCode = ${code}; protocolError.description = ${reason}`));
             this.fire(new CloseEvent('close', { code, reason, wasClean: false }));
         } else this.fire(new CloseEvent('close', { code, reason: LOST, wasClean: false }));
+        this.settle();
     }
     error(error) {
         if (this.failed) return;
@@ -188,6 +191,14 @@ class End {
     }
     release() {
         if (this.closedIn && this.closedOut && this.link instanceof Local) this.state = RELEASED;
+    }
+    get over() {
+        return (this.closedIn && (this.closedOut || this.aborted)) || this.failed;
+    }
+    settle() {
+        if (this.done === null || !this.over) return;
+        this.done();
+        this.done = null;
     }
 }
 
@@ -282,11 +293,12 @@ export class WebSocket extends EventTarget {
         end.closedOut = true;
         end.link.close(code ?? NO_STATUS, reason ?? '');
         end.release();
+        end.settle();
     }
 
     get readyState() {
         const end = this.#end;
-        if ((end.closedIn && end.closedOut) || end.failed || (end.closedIn && end.aborted)) return 3;
+        if (end.over) return 3;
         if (end.closedIn || end.closedOut) return 2;
         return end.state === CONNECTING ? 0 : 1;
     }
@@ -431,6 +443,32 @@ export async function answerWebSocket(context, socket, fields) {
         context.release();
     };
     couple(end, wire);
+}
+
+// The socket that an event gave to another one of this isolate, in a response: the event lives until the socket has closed, and hears
+// when the other one ends.
+export function lendWebSocket(socket, context, to) {
+    const end = endOf(socket);
+    checkReturnable(end);
+    const { peer, link } = end;
+    let open = true;
+    const before = peer !== null ? peer.done : link.onEnded; // It may have come from a further event itself.
+    context.hold();
+    context.sockets++;
+    const done = () => {
+        if (!open) return;
+        open = false;
+        context.sockets--;
+        context.release();
+        before?.();
+    };
+    if (peer !== null) peer.done = done;
+    else link.onEnded = done;
+    to.onEnd(() => {
+        if (!open) return;
+        if (peer !== null) peer.post(ENDED, 1006, '', false);
+        else link.abort();
+    });
 }
 
 // ---- Sockets to servers
