@@ -8,6 +8,30 @@ export class Deep extends WorkerEntrypoint {
     }
 }
 
+let sent = 0;
+export class Leaver extends WorkerEntrypoint {
+    async leave() {
+        const { PEER, API } = this.env;
+        const nothing = () => {};
+        PEER.fetch(`${url}/wait`).catch(nothing);
+        API.hang().catch(nothing);
+        const endless = () => new ReadableStream({
+            async pull(controller) {
+                await scheduler.wait(1);
+                sent++;
+                controller.enqueue(new Uint8Array(10));
+            },
+            cancel: () => void (sent = -1e6),
+        }, { highWaterMark: 0 });
+        await PEER.fetch(`${url}/echo`, { method: 'POST', body: endless() });
+        API.lengths(endless()).catch(nothing);
+        const reader = (await PEER.fetch(`${url}/endless`)).body.getReader();
+        await reader.read();
+        await scheduler.wait(10);
+        return sent > 3;
+    }
+}
+
 const url = 'http://peer';
 const settle = () => scheduler.wait(10);
 
@@ -113,6 +137,18 @@ test('a caller that goes away', async ({ PEER, API }) => {
     await rejects(reader.read(), 'Error', 'later');
     await settle();
     equal((await API.seen()).at(-1), 'cancelled');
+});
+
+test('what an event leaves behind ends with it', async ({ API }, ctx) => {
+    await API.seen();
+    equal(await ctx.exports.Leaver.leave(), true);
+    await settle();
+    const seen = await API.seen();
+    same([seen.includes('The client has disconnected'), seen.at(-1)], [true, 'cancelled']);
+    await settle();
+    const before = sent;
+    await settle();
+    equal(sent, before);
 });
 
 test('chains through both scripts have an end', async ({ API }) => {

@@ -129,12 +129,15 @@ class ResultState {
             group.disown();
             return value;
         }
+        const { refs } = trafficOf(this.context);
         const dispose = () => {
             group.dispose();
             kept?.release();
             kept = undefined;
+            refs.delete(owner);
         };
-        if (kept !== undefined) trafficOf(this.context).refs.add({ dispose });
+        const owner = { dispose };
+        if (kept !== undefined) refs.add(owner);
         Object.defineProperty(value, Symbol.dispose, { value: dispose, writable: true, configurable: true, enumerable: false });
         return value;
     }

@@ -190,11 +190,11 @@ class Encoder {
         if (v instanceof URL) return this.#beside(v, 'url', v.href);
         if (isSignal(v)) return this.#signal(v);
         if (v instanceof ReadableStream) return this.#readable(v);
-        if (v instanceof WritableStream) return this.#beside(v, 'writable', null, shareWritable(v, this.#context));
+        if (v instanceof WritableStream) return this.#beside(v, 'writable', null, shareWritable(v, this.#context, this.#ownership === RETURN));
         return undefined;
     }
     #readable(v) {
-        return this.#beside(v, 'readable', null, shareReadable(v, this.#context));
+        return this.#beside(v, 'readable', null, shareReadable(v, this.#context, this.#ownership === RETURN));
     }
     #body(v) {
         const state = bodyState(v);

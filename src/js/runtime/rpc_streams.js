@@ -26,11 +26,13 @@ const ofBytes = (stream) => {
 
 class Share {
     #context;
-    #held = true;
-    constructor(end, context) {
+    #held;
+    // holds: the event lives until the stream is through. That is for what a callee returns; what a caller sends ends with the caller.
+    constructor(end, context, holds) {
         this.end = end; // A reader or a writer
         this.#context = context;
-        context.hold();
+        this.#held = holds;
+        if (holds) context.hold();
     }
     get lost() {
         return this.#context.ended;
@@ -67,10 +69,10 @@ class WritableShare extends Share {
     }
 }
 
-export function shareReadable(stream, context) {
+export function shareReadable(stream, context, holds) {
     if (stream.locked) throw new TypeError('The ReadableStream has been locked to a reader.');
     const bytes = ofBytes(stream);
-    const share = new ReadableShare(stream.getReader(), context);
+    const share = new ReadableShare(stream.getReader(), context, holds);
     share.bytes = bytes;
     return share;
 }
@@ -131,9 +133,9 @@ export function openReadable(share, context, failure = () => new Error(PREMATURE
     return new ReadableStream(source, { highWaterMark: 0 });
 }
 
-export function shareWritable(stream, context) {
+export function shareWritable(stream, context, holds) {
     if (stream.locked) throw new TypeError('The WritableStream has been locked to a writer.');
-    const share = new WritableShare(stream.getWriter(), context);
+    const share = new WritableShare(stream.getWriter(), context, holds);
     share.end.closed.catch(quiet);
     share.end.ready.catch(quiet);
     return share;

@@ -126,12 +126,12 @@ export class LoopbackChannel {
         const deferred = new Deferred();
         const call = new Call(deferred.promise, undefined, () => hangUp(context));
         watch(from, context, call, deferred, signal);
-        const body = state === null ? null : move(state, from, context, null);
+        const body = state === null ? null : move(state, from, context, false, null);
         const request = inboundRequest(method, url, () => fields, body, cf === undefined ? undefined : message_copy(cf), context);
         const respond = (parts) => {
             if (deferred.settled || from.ended) return; // Nobody waits.
             if (parts.webSocket !== null) lendWebSocket(parts.webSocket, context, from);
-            deferred.resolve({ ...parts, state: parts.state === null ? null : move(parts.state, context, from, signal) });
+            deferred.resolve({ ...parts, state: parts.state === null ? null : move(parts.state, context, from, true, signal) });
         };
         const fail = (message) => deferred.reject(new Failure(undefined, message));
         runIn(context.frame, startTimer, undefined, context, 0, () => serveFetch(context, this.#name, this.#props, request, respond, fail));
@@ -158,11 +158,11 @@ function watch(from, context, call, deferred, signal) {
     deferred.promise.then(settled, settled);
 }
 
-// A body for another event. What goes wrong on the way reaches its reader.
-function move(state, from, to, signal) {
+// A body for another event. holds: it keeps the event that it comes from. What goes wrong on the way reaches its reader.
+function move(state, from, to, holds, signal) {
     const known = knownBody(state);
     if (known !== undefined) return known;
-    const share = runIn(from.frame, () => shareReadable(state.stream, from));
+    const share = runIn(from.frame, () => shareReadable(state.stream, from, holds));
     const failure = (error) => decodeThrown(encodeThrown(error, from), new Group(to));
     return new BodyState('stream', runIn(to.frame, openReadable, undefined, share, to, failure, signal), state.type, state.length);
 }

@@ -12,6 +12,7 @@ import { BodyState, knownBody } from './body.js';
 import { offAbort, onAbort } from './abort.js';
 import { inboundRequest } from './http.js';
 import { dropMessage, encodeThrown } from './rpc_message.js';
+import { shareReadable } from './rpc_streams.js';
 import { Call, Deferred, Failure, PendingClient } from './rpc_target.js';
 import { callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
 import { ReadableStream, bytesOf, sourceStream } from './streams.js';
@@ -55,13 +56,7 @@ function outgoing(context, share) {
     return pipe;
 }
 
-function outgoingBody(context, stream) {
-    const pipe = pipe_open(context.id, true);
-    const reader = stream.getReader();
-    context.hold();
-    runIn(context.frame, () => pump(context, () => reader.read(), (error) => reader.cancel(error).catch(nothing), pipe, () => context.release()));
-    return pipe;
-}
+const outgoingBody = (context, stream, holds) => outgoing(context, shareReadable(stream, context, holds));
 
 // What the other side writes goes to the writer of a share.
 function incoming(context, share) {
@@ -140,14 +135,14 @@ function unship(wire, pipes) {
     return { data: wire.data, live, given: null };
 }
 
-function shipBody(state, context, pipes) {
+function shipBody(state, context, pipes, holds) {
     if (state === null) return null;
     const length = state.kind === 'text' || state.kind === 'bytes' ? state.value.length : state.length;
     const known = length <= INLINE_MAX ? knownBody(state) : undefined;
     if (known !== undefined) return { kind: known.kind, value: known.value, length: known.length };
     const bytes = state.kind === 'bytes' ? state.value.length : state.length;
     const stream = runIn(context.frame, () => state.stream);
-    return { kind: 'source', value: pipes.push(outgoingBody(context, stream)) - 1, length: bytes };
+    return { kind: 'source', value: pipes.push(outgoingBody(context, stream, holds)) - 1, length: bytes };
 }
 
 const unshipBody = (body, pipes) => (body === null ? null : new BodyState(body.kind, body.kind === 'source' ? pipes[body.value] : body.value, null, body.length));
@@ -218,7 +213,7 @@ export class RemoteChannel {
         const pipes = [];
         const remote = new RemoteCall(from);
         const deferred = new Deferred();
-        const body = shipBody(state, from, pipes);
+        const body = shipBody(state, from, pipes, false);
         const started = remote.start(this.#script, { kind: 'fetch', entrypoint: this.#entrypoint, depth: from.depth + 1, method, url, fields, cf, body }, pipes);
         const stop = () => {
             deferred.reject(new Failure(signal.reason));
@@ -312,7 +307,7 @@ function callFetch(context, { entrypoint, method, url, fields, cf, body }, pipes
     const respond = ({ status, statusText, fields: answered, state, webSocket }) =>
         reply(context, (sent) => {
             if (webSocket !== null) throw new Error('A WebSocket cannot cross isolate boundaries yet: answer it in the script that the client reaches.');
-            return { answer: { status, statusText, fields: answered, body: shipBody(state, context, sent) } };
+            return { answer: { status, statusText, fields: answered, body: shipBody(state, context, sent, true) } };
         });
     serveFetch(context, entrypoint, undefined, request, respond, (message) => fail(context, message));
 }
