@@ -180,6 +180,44 @@ int js_op_buffer_encode(struct js_args *a)
     return rc;
 }
 
+/* Byte i of text, seen from its end when backwards. */
+static unsigned char seen(struct cd_str text, size_t i, bool backwards)
+{
+    return (unsigned char)text.ptr[backwards ? text.len - 1 - i : i];
+}
+
+/* Where needle first is in bytes, both seen from the end when backwards, at offsets from the real beginning
+ * that are multiples of step; SIZE_MAX: nowhere. Linear in time however alike they are (Knuth, Morris,
+ * Pratt). */
+static size_t find_linear(struct cd_str bytes, struct cd_str needle, size_t step, bool backwards)
+{
+    uint32_t *border = cd_alloc(sizeof(*border) * needle.len); /* Of each beginning of needle. */
+    size_t found = SIZE_MAX, matched = 0;
+    border[0] = 0;
+    for (size_t i = 1; i < needle.len; i++) {
+        while (matched > 0 && seen(needle, i, backwards) != seen(needle, matched, backwards))
+            matched = border[matched - 1];
+        if (seen(needle, i, backwards) == seen(needle, matched, backwards))
+            matched++;
+        border[i] = (uint32_t)matched;
+    }
+    matched = 0;
+    for (size_t i = 0; i < bytes.len && found == SIZE_MAX; i++) {
+        while (matched > 0 && seen(bytes, i, backwards) != seen(needle, matched, backwards))
+            matched = border[matched - 1];
+        if (seen(bytes, i, backwards) == seen(needle, matched, backwards))
+            matched++;
+        if (matched < needle.len)
+            continue;
+        size_t start = backwards ? bytes.len - 1 - i : i + 1 - needle.len;
+        if (start % step == 0)
+            found = start;
+        matched = border[matched - 1];
+    }
+    cd_free(border);
+    return found;
+}
+
 /* buffer_find(bytes, needle, from, backwards, step): the offset of the first needle at or behind from, or the
  * last at or before it, at multiples of step bytes; -1: none. needle is not empty. */
 int js_op_buffer_find(struct js_args *a)
@@ -200,27 +238,24 @@ int js_op_buffer_find(struct js_args *a)
     js_return_int(a, -1);
     if (needle.len == 0 || needle.len > bytes.len || step == 0)
         return 0;
-    size_t last = bytes.len - needle.len;
-    if (!backwards) {
-        while (from <= last) {
-            const char *at = memchr(bytes.ptr + from, needle.ptr[0], last - from + 1);
-            if (at == NULL)
-                return 0;
-            from = (size_t)(at - bytes.ptr);
-            if (from % step == 0 && memcmp(at, needle.ptr, needle.len) == 0) {
-                js_return_number(a, (double)from);
-                return 0;
-            }
-            from++;
-        }
+    size_t last = bytes.len - needle.len, found;
+    if (backwards) {
+        size_t end = (from < last ? from : last) + needle.len;
+        found = find_linear(cd_str_sub(bytes, 0, end), needle, step, true);
+    } else if (from > last) {
         return 0;
-    }
-    for (size_t at = (from < last ? from : last) + 1; at-- > 0;) {
-        if (at % step == 0 && memcmp(bytes.ptr + at, needle.ptr, needle.len) == 0) {
-            js_return_number(a, (double)at);
+    } else if (step == 1) {
+        const char *at = memmem(bytes.ptr + from, bytes.len - from, needle.ptr, needle.len);
+        found = at == NULL ? SIZE_MAX : (size_t)(at - bytes.ptr);
+    } else {
+        from += from % step == 0 ? 0 : step - from % step;
+        if (from > last)
             return 0;
-        }
+        found = find_linear(cd_str_sub(bytes, from, SIZE_MAX), needle, step, false);
+        found += found == SIZE_MAX ? 0 : from;
     }
+    if (found != SIZE_MAX)
+        js_return_number(a, (double)found);
     return 0;
 }
 

@@ -157,7 +157,8 @@ export function shape(cls, name = cls.name.replace(/^_|\d+$/g, '')) { // The bun
     Object.defineProperty(cls, 'name', { value: name, configurable: true });
     for (const target of [cls.prototype, cls]) {
         for (const [key, d] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
-            if (key === 'constructor' || key === 'prototype' || key === 'name' || key === 'length' || !d.configurable) continue;
+            if (key === 'constructor' || !d.configurable) continue;
+            if (target === cls && (key === 'prototype' || key === 'name' || key === 'length')) continue;
             Object.defineProperty(target, key, { ...d, enumerable: true });
         }
     }

@@ -126,19 +126,19 @@ const tooDeep = (ctx, depth) => ctx.depth !== null && depth > ctx.depth;
 function formatValue(ctx, value, depth, typed) {
     if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return primitive(ctx.stylize, value, ctx);
     const outer = value;
-    let proxied = false;
+    let proxied = 0;
     for (let parts = proxy_parts(value); parts !== undefined; parts = proxy_parts(value)) {
-        if (ctx.showProxy && !proxied) return proxy(ctx, parts, depth);
-        proxied = true;
+        if (ctx.showProxy && proxied === 0) return proxy(ctx, parts, depth);
         value = parts[0];
-        if (value === null) return ctx.stylize('<Revoked Proxy>', 'special');
+        if (value === null) return wrapProxy(ctx, ctx.stylize('<Revoked Proxy>', 'special'), proxied);
+        proxied++;
     }
     if (ctx.customInspect) {
         const fn = value[custom];
         // The prototype of a class that has the method is not an instance.
         if (typeof fn === 'function' && fn !== inspect && !(hasOwn(value, 'constructor') && getOwnPropertyDescriptor(value, 'constructor').value?.prototype === value)) {
             const left = ctx.depth === null ? null : ctx.depth - depth;
-            const foreign = proxied || !(outer instanceof Object);
+            const foreign = proxied > 0 || !(outer instanceof Object);
             const result = Reflect.apply(fn, outer, [left, ctx.optionsFor(left, foreign), inspect]);
             if (result !== outer) {
                 if (typeof result !== 'object' || result === null) return String(result);
@@ -152,7 +152,12 @@ function formatValue(ctx, value, depth, typed) {
         if (index === undefined) ctx.circular.set(value, (index = ctx.circular.size + 1));
         return ctx.stylize(`[Circular *${index}]`, 'special');
     }
-    return formatObject(ctx, value, depth, typed);
+    return wrapProxy(ctx, formatObject(ctx, value, depth, typed), proxied);
+}
+
+function wrapProxy(ctx, text, times) {
+    for (; times > 0; times--) text = `${ctx.stylize('Proxy(', 'special')}${text}${ctx.stylize(')', 'special')}`;
+    return text;
 }
 
 function proxy(ctx, [target, handler], depth) {
@@ -378,7 +383,7 @@ function formatObject(ctx, value, depth, typed) {
     if (inherited !== undefined && inherited.length > 0) what.noEntries = false;
     if (what.noEntries && keys.length === 0) return what.base !== '' ? what.base : `${what.braces[0]}${what.braces[1]}`;
     if (tooDeep(ctx, depth)) {
-        let text = prefix(name, tag, bits & BIT.array ? 'Array' : 'Object').slice(0, -1);
+        let text = prefix(name, tag, bits & BIT.array ? 'Array' : fallbackName(value, name, tag)).slice(0, -1);
         if (name !== null) text = `[${text}]`;
         return ctx.stylize(text, 'special');
     }
@@ -423,6 +428,12 @@ const readWeb = (value, key) => {
     } catch {
         return undefined;
     }
+};
+
+// What an object without a prototype was made by.
+const fallbackName = (value, name, tag) => {
+    const own = name === null ? class_name(value) : '';
+    return own === tag ? 'Object' : own;
 };
 
 const noEntries = () => [];
@@ -528,7 +539,7 @@ function describeOther(ctx, value, bits, name, tag, depth, typed, what) {
             what.keys = [...web, ...what.keys.filter((key) => typeof key === 'symbol' || !key.startsWith('_'))];
             if (MULTIMAPS.has(name)) return multimap(value, name, what);
         }
-        const p = prefix(name, tag, 'Object');
+        const p = prefix(name, tag, fallbackName(value, name, tag));
         if (bits & BIT.generator) what.braces[0] = `Object [${tag || 'Generator'}] {`;
         else what.braces[0] = p === 'Object ' ? '{' : `${p}{`;
         if (what.keys.length === 0) what.noEntries = true;
@@ -776,7 +787,7 @@ function namespaceEntries(ctx, value, depth) {
 
 const IDENTIFIER = /^[a-zA-Z_][a-zA-Z_0-9]*$/;
 function keyText(ctx, key, d) {
-    if (typeof key === 'symbol') return d.enumerable === false ? `[${ctx.stylize(symbolText(key), 'symbol')}]` : `[${ctx.stylize(symbolText(key), 'symbol')}]`;
+    if (typeof key === 'symbol') return d.enumerable === false ? `[${ctx.stylize(symbolText(key), 'symbol')}]` : ctx.stylize(symbolText(key), 'symbol');
     if (key === '__proto__') return "['__proto__']";
     if (d.enumerable === false) return `[${key.replace(ESCAPED, escape)}]`;
     if (IDENTIFIER.test(key)) return ctx.stylize(key, 'name');
@@ -957,7 +968,7 @@ function directive(letter, v, options) {
             try {
                 return String(JSON.stringify(v));
             } catch (error) {
-                if (/circular/.test(error?.message)) return '[Circular]';
+                if (String(error?.message).startsWith('Converting circular structure to JSON')) return '[Circular]';
                 throw error;
             }
         case 'o':

@@ -201,9 +201,6 @@ const methods = {
         if (end <= start) return '';
         return decode(this, start, end, encoding === undefined ? UTF8 : needEncoding(encoding));
     },
-    toLocaleString(...args) {
-        return this.toString(...args);
-    },
     toJSON() {
         return { type: 'Buffer', data: Array.from(this) };
     },
@@ -232,10 +229,10 @@ const methods = {
         targetStart = whole(targetStart, 0);
         if (targetStart < 0) throw err.ERR_OUT_OF_RANGE('targetStart', '>= 0', targetStart);
         sourceStart = whole(sourceStart, 0);
-        if (sourceStart < 0 || sourceStart > this.length) throw err.ERR_OUT_OF_RANGE('sourceStart', `>= 0 && <= ${this.length}`, sourceStart);
+        if (sourceStart < 0) throw err.ERR_OUT_OF_RANGE('sourceStart', '>= 0', sourceStart);
         sourceEnd = whole(sourceEnd, this.length);
         if (sourceEnd < 0) throw err.ERR_OUT_OF_RANGE('sourceEnd', '>= 0', sourceEnd);
-        if (targetStart >= target.length || sourceStart >= sourceEnd) return 0;
+        if (targetStart >= target.length || sourceStart >= sourceEnd || sourceStart >= this.length) return 0;
         const count = Math.min(sourceEnd - sourceStart, target.length - targetStart, this.length - sourceStart);
         Uint8Array.prototype.set.call(target, new Uint8Array(this.buffer, this.byteOffset + sourceStart, count), targetStart);
         return count;
@@ -335,6 +332,7 @@ const methods = {
     },
 };
 methods[inspect.custom] = methods.inspect;
+methods.toLocaleString = methods.toString;
 
 const INSPECT = { max: 50 };
 
@@ -431,6 +429,7 @@ const bytesIn = (v, name = 'input') => {
 export const isUtf8 = (input) => buffer_check(bytesIn(input), false);
 export const isAscii = (input) => buffer_check(bytesIn(input), true);
 
+const TRANSCODE_MAX = 128 * 1024 * 1024;
 export function transcode(source, from, to) {
     if (!isUint8Array(source)) throw err.ERR_INVALID_ARG_TYPE('source', ['Buffer', 'Uint8Array'], source);
     const text = [UTF8, UTF16LE, LATIN1, ASCII];
@@ -441,9 +440,11 @@ export function transcode(source, from, to) {
         error.message = 'Unable to transcode Buffer [U_ILLEGAL_ARGUMENT_ERROR]';
         throw Object.assign(error, { code: 'U_ILLEGAL_ARGUMENT_ERROR' });
     }
+    if ((a === UTF16LE && source.length % 2 !== 0) || (a === UTF8 && b === UTF16LE && !buffer_check(source, false))) throw new Error('Unable to transcode buffer');
+    if (source.length >= TRANSCODE_MAX) throw new RangeError('Source buffer is too large for transcode');
     let decoded = decode(source, 0, source.length, a);
-    const most = b === ASCII ? 0x7f : b === LATIN1 ? 0xff : 0x10ffff;
-    if (most < 0x10ffff) decoded = [...decoded].map((c) => (c.codePointAt(0) > most ? '?' : c)).join('');
+    if (b === ASCII) decoded = decoded.replace(/[^\x00-\x7f]/gu, '?');
+    else if (b === LATIN1) decoded = decoded.replace(/[^\x00-\xff]/gu, '?');
     return asBuffer(encode(decoded, b));
 }
 

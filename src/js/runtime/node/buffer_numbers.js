@@ -42,8 +42,7 @@ function write(b, value, offset, size, little) {
 const limits = (size, signed) => (signed ? [-(2 ** (size * 8 - 1)), 2 ** (size * 8 - 1) - 1] : [0, 2 ** (size * 8) - 1]);
 
 function checkSize(size) {
-    if (size === undefined) throw err.ERR_INVALID_ARG_TYPE('byteLength', 'number', size);
-    if (typeof size !== 'number') throw err.ERR_INVALID_ARG_TYPE('byteLength', 'number', size);
+    if (typeof size !== 'number') throw err.ERR_OUT_OF_RANGE('byteLength', 'an integer', size); // As workerd; Node has a TypeError.
     if (!Number.isInteger(size) || size < 1 || size > 6) outside(size, 6, 'byteLength');
 }
 

@@ -2,7 +2,7 @@
 import { custom, format, formatWithOptions, inspect, stripColors } from '../inspect.js';
 import { isDeepStrictEqual } from './compare.js';
 import { ERRNO } from './errno.js';
-import { err, nodeError, validateAbortSignal, validateFunction, validateInteger, validateObject, validateOneOf, validateString } from './errors.js';
+import { err, nodeError, validateAbortSignal, validateBoolean, validateFunction, validateInteger, validateObject, validateOneOf, validateString } from './errors.js';
 import { MIMEParams, MIMEType } from './mime.js';
 import { queueMicrotask, setImmediate, setTimeout } from '../timers.js';
 import { parseArgs } from './parse_args.js';
@@ -124,6 +124,14 @@ export function stripVTControlCharacters(text) {
 export function styleText(formats, text, options = {}) {
     validateString(text, 'text');
     validateObject(options, 'options');
+    const { validateStream = true, stream } = options;
+    validateBoolean(validateStream, 'options.validateStream');
+    if (validateStream && stream !== undefined) {
+        if (stream === null || typeof stream !== 'object' || (typeof stream.write !== 'function' && typeof stream.read !== 'function' && typeof stream.getReader !== 'function' && typeof stream.getWriter !== 'function')) {
+            throw err.ERR_INVALID_ARG_TYPE('stream', ['ReadableStream', 'WritableStream', 'Stream'], stream);
+        }
+        if (!stream.isTTY) formats = [];
+    }
     let open = '';
     let close = '';
     for (const name of Array.isArray(formats) ? formats : [formats]) {
@@ -146,12 +154,12 @@ export function getSystemErrorName(errno) {
 export const getSystemErrorMap = () => new Map(ERRNO);
 export const getSystemErrorMessage = (errno) => ERRNO.get(errno)?.[1];
 
-export function aborted(signal, resource) {
+export async function aborted(signal, resource) {
     if (signal === undefined) throw err.ERR_INVALID_ARG_TYPE('signal', 'AbortSignal', signal);
     validateAbortSignal(signal, 'signal');
     validateObject(resource, 'resource', { functions: true });
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    if (signal.aborted) return;
+    await new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 export function parseEnv(content) {
