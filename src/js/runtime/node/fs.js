@@ -1,12 +1,13 @@
 // node/fs.js: node:fs and node:fs/promises over the functions that answer at once.
 import { Buffer } from './buffer.js';
-import { fs as constants } from './constants.js';
+import { fs as numbers } from './constants.js';
 import { AbortError, err, notImplemented, validateFunction, validateObject } from './errors.js';
 import { Dir, Dirent, Stats } from './fs_types.js';
 import { makeStreams } from './fs_streams.js';
 import * as sync from './fs_sync.js';
 import { PROMISE_ARGS } from './util.js';
 
+const constants = Object.freeze({ __proto__: null, ...numbers });
 const nextTick = (fn, ...args) => globalThis.process.nextTick(fn, ...args);
 
 // The arguments are checked at once; failures of the file system come to the callback.

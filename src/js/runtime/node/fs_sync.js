@@ -118,7 +118,7 @@ export const lstatSync = (path, options) => stat(path, options, false);
 export function fstatSync(fd, options) {
     fdOf(fd);
     const { bigint = false } = bigintOption(options);
-    if (fd <= 2) return new Stats(find('/dev/null', 'fstat').node, bigint);
+    if (fd <= 2) return new Stats(new File(true), bigint);
     return new Stats(descriptor(fd, 'fstat').node, bigint);
 }
 export function statfsSync(path, options) {
@@ -280,13 +280,22 @@ export function renameSync(oldPath, newPath) {
     b.parent.children.set(b.name, a.node);
     a.node.ctime = Date.now();
 }
+// A name for a link: it cannot end in a slash, nor be in what is no folder.
+function newEntry(path, syscall, paths) {
+    if (path.endsWith('/')) throw fsError('EINVAL', syscall, ...paths);
+    try {
+        return walk(path, syscall, false, paths);
+    } catch (error) {
+        throw error.code === 'ENOTDIR' ? fsError('EINVAL', syscall, ...paths) : error;
+    }
+}
 export function linkSync(existingPath, newPath) {
     const from = pathOf(existingPath, 'existingPath');
     const to = pathOf(newPath, 'newPath');
     const a = walk(from, 'link', true, [from, to]);
     if (a.node === undefined) throw a.fail('ENOENT');
     if (a.node.isDir) throw a.fail('EPERM');
-    const b = walk(to, 'link', false, [from, to]);
+    const b = newEntry(to, 'link', [from, to]);
     if (b.node !== undefined) throw b.fail('EEXIST');
     makeIn(b, a.node).nlink++;
 }
@@ -295,7 +304,7 @@ export function symlinkSync(target, path, type) {
     if (target instanceof globalThis.URL) target = fileURLToPath(target);
     else if (target instanceof Uint8Array) target = Buffer.from(target).toString();
     else validateTarget(target);
-    const at = walk(pathOf(path), 'symlink', false, [String(target), pathOf(path)]);
+    const at = newEntry(pathOf(path), 'symlink', [target, pathOf(path)]);
     if (at.node !== undefined) throw at.fail('EEXIST');
     makeIn(at, new Link(target));
 }
@@ -394,6 +403,7 @@ export function openSync(path, flags = 'r', mode = 0o666) {
 }
 export function closeSync(fd) {
     fdOf(fd);
+    if (fd <= 2) return; // Those of process stay.
     descriptor(fd, 'close');
     closeDescriptor(fd);
 }
@@ -412,16 +422,16 @@ const positionOf = (position) => {
     return Number(position);
 };
 // (buffer, offset, length, position) or (buffer, { offset, length, position }).
-function range(buffer, offset, length, position, name = 'buffer') {
+function range(buffer, offset, length, position, name = 'buffer', outside = err.ERR_OUT_OF_RANGE) {
     if (!ArrayBuffer.isView(buffer)) throw err.ERR_INVALID_ARG_TYPE(name, ['Buffer', 'TypedArray', 'DataView'], buffer);
     if (offset !== null && typeof offset === 'object') ({ offset = 0, length, position } = offset);
     else if (offset !== undefined && offset !== null && typeof offset !== 'number') throw err.ERR_INVALID_ARG_TYPE('offset', 'number', offset);
     offset ??= 0;
     validateInteger(offset, 'offset', 0);
-    if (offset > buffer.byteLength) throw err.ERR_OUT_OF_RANGE('offset', `>= 0 && <= ${buffer.byteLength}`, offset);
+    if (offset > buffer.byteLength) throw outside('offset', `>= 0 && <= ${buffer.byteLength}`, offset);
     length ??= buffer.byteLength - offset;
     validateInteger(length, 'length', 0);
-    if (length > buffer.byteLength - offset) throw err.ERR_OUT_OF_RANGE('length', `>= 0 && <= ${buffer.byteLength - offset}`, length);
+    if (length > buffer.byteLength - offset) throw outside('length', `>= 0 && <= ${buffer.byteLength - offset}`, length);
     return [new Uint8Array(buffer.buffer, buffer.byteOffset + offset, length), positionOf(position)];
 }
 function readAt(d, bytes, position) {
@@ -443,6 +453,7 @@ function writeAt(d, bytes, position) {
 export function readSync(fd, buffer, offset, length, position) {
     fdOf(fd);
     const [bytes, at] = range(buffer, offset, length, position);
+    if (fd <= 2) return 0;
     return readAt(descriptor(fd, 'read'), bytes, at);
 }
 const views = (buffers) => {
@@ -475,12 +486,12 @@ export function writeSync(fd, buffer, offset, length, position) {
         }
         return writeOut(fd, Buffer.from(buffer, length ?? 'utf8'), positionOf(offset));
     }
-    const [bytes, at] = range(buffer, offset, length, position);
+    const [bytes, at] = range(buffer, offset, length, position, 'buffer', err.ERR_BUFFER_OUT_OF_BOUNDS);
     return writeOut(fd, bytes, at);
 }
 function writeOut(fd, bytes, at) {
-    if (fd === 1 || fd === 2) {
-        globalThis.process[fd === 1 ? 'stdout' : 'stderr'].write(Buffer.from(bytes));
+    if (fd <= 2) {
+        if (fd !== 0) globalThis.process[fd === 1 ? 'stdout' : 'stderr'].write(Buffer.from(bytes));
         return bytes.length;
     }
     return writeAt(descriptor(fd, 'write'), bytes, at);
@@ -585,6 +596,7 @@ export function cpOptions(options) {
     }
     for (const key of ['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks']) validateBoolean(o[key], `options.${key}`);
     validateInteger(o.mode, 'options.mode', 0, 7);
+    if (o.mode & constants.COPYFILE_FICLONE_FORCE) throw err.ERR_INVALID_ARG_VALUE('options.mode', o.mode);
     if (o.dereference && o.verbatimSymlinks) throw err.ERR_INCOMPATIBLE_OPTION_PAIR('dereference', 'verbatimSymlinks');
     if (o.filter !== undefined) validateFunction(o.filter, 'options.filter');
     return o;
@@ -599,15 +611,16 @@ export function cpSync(src, dest, options) {
 function copy(from, to, o) {
     if (o.filter !== undefined && !o.filter(from, to)) return;
     const a = find(from, 'cp', o.dereference);
+    const parent = to.slice(0, to.replace(/\/+$/, '').lastIndexOf('/'));
+    if (parent !== '' && !existsSync(parent)) mkdirSync(parent, { recursive: true });
     const b = walk(to, 'cp', o.dereference);
     if (b.node !== undefined) {
+        if (a.node.isLink && b.node.isDir) throw b.fail('ENOTDIR');
         if (a.node === b.node) throw cpError('ERR_FS_CP_EINVAL', `Invalid src or dest: cp returned EINVAL (src and dest cannot be the same) ${to}`, to);
         if (a.node.isDir && !b.node.isDir) throw cpError('ERR_FS_CP_DIR_TO_NON_DIR', `Cannot overwrite non-directory ${to} with directory ${from}`, to);
         if (!a.node.isDir && b.node.isDir) throw cpError('ERR_FS_CP_NON_DIR_TO_DIR', `Cannot overwrite directory ${to} with non-directory ${from}`, to);
     }
     if (a.node.isDir && `${b.path}/`.startsWith(`${a.path}/`)) throw cpError('ERR_FS_CP_EINVAL', `Cannot copy ${from} to a subdirectory of self ${to}`, to);
-    const parent = b.path.slice(0, b.path.lastIndexOf('/'));
-    if (parent !== '' && walk(parent, 'cp').node === undefined) mkdirSync(parent, { recursive: true });
     if (a.node.isDir) {
         if (!o.recursive) throw cpError('ERR_FS_EISDIR', `Recursive option not enabled, cannot copy a directory: ${from}`, from);
         if (b.node === undefined) mkdirSync(to);

@@ -72,6 +72,15 @@ Object.assign(Module, {
     _load: notImplemented('module._load'),
     _resolveFilename: notImplemented('module._resolveFilename'),
     _nodeModulePaths: () => [],
+    _debug() {},
+    _findPath: () => false,
+    _resolveLookupPaths: () => null,
+    _initPaths() {},
+    _preloadModules() {},
+    getSourceMapsSupport: () => ({ __proto__: null, enabled: false, nodeModules: false, generatedCode: false }),
+    setSourceMapsSupport() {},
 });
+Module.prototype.load = notImplemented('module.Module.load');
 Module.prototype.require = createRequire('/bundle/index.js');
+Module.prototype._compile = notImplemented('module.Module._compile');
 export default Module;

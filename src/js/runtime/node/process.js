@@ -3,6 +3,7 @@ import { env as bindings } from '../bindings.js';
 import { nodeModule } from '../builtin.js';
 import { queueMicrotask } from '../timers.js';
 import EventEmitter from './events.js';
+import { fsError } from './vfs.js';
 import { err, notImplemented, validateArray, validateFunction, validateNumber, validateString } from './errors.js';
 
 const write = host.console;
@@ -71,6 +72,7 @@ function stdStream(fd, level) {
     return Object.assign(stream, { fd, isTTY: false, _type: 'pipe', columns: undefined });
 }
 
+let cwd = '/bundle';
 const began = Date.now();
 const nowNs = () => BigInt(Math.round(Date.now() * 1e6));
 
@@ -154,10 +156,12 @@ Object.assign(process, {
     sourceMapsEnabled: false,
     connected: false,
     debugPort: 0,
-    cwd: () => '/bundle',
+    cwd: () => cwd,
     chdir(directory) {
         validateString(directory, 'directory');
-        throw err.ERR_METHOD_NOT_IMPLEMENTED('process.chdir');
+        const { realpathSync, statSync } = nodeModule('fs');
+        if (!statSync(directory).isDirectory()) throw fsError('ENOTDIR', 'chdir', directory);
+        cwd = realpathSync(directory);
     },
     nextTick(callback, ...args) {
         validateFunction(callback, 'callback');

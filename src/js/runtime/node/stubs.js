@@ -6,7 +6,6 @@ import { err, notImplemented } from './errors.js';
 // module -> its functions and classes
 const NAMES = {
     child_process: '_forkChild ChildProcess exec execFile execFileSync execSync fork spawn spawnSync',
-    cluster: 'Worker setupPrimary setupMaster disconnect fork',
     dgram: '_createSocketHandle createSocket Socket',
     domain: 'Domain createDomain create',
     http2:
@@ -14,9 +13,6 @@ const NAMES = {
         'performServerHandshake Http2ServerRequest Http2ServerResponse',
     inspector: 'open close url waitForDebugger Session',
     'inspector/promises': 'open close url waitForDebugger Session',
-    readline: 'Interface clearLine clearScreenDown createInterface cursorTo emitKeypressEvents moveCursor',
-    'readline/promises': 'Interface Readline createInterface',
-    repl: 'start writer REPLServer Recoverable isValidSyntax',
     trace_events: 'createTracing getEnabledCategories',
     v8:
         'cachedDataVersionTag getHeapSnapshot getHeapStatistics getHeapSpaceStatistics getHeapCodeStatistics ' +
@@ -27,9 +23,6 @@ const NAMES = {
         'Script createContext createScript runInContext runInNewContext runInThisContext isContext compileFunction ' +
         'measureMemory',
     wasi: 'WASI',
-    worker_threads:
-        'MessagePort MessageChannel markAsUntransferable moveMessagePortToContext receiveMessageOnPort postMessageToThread ' +
-        'Worker BroadcastChannel setEnvironmentData getEnvironmentData',
     _http_agent: 'Agent',
     _http_client: 'ClientRequest',
     _http_common: '_checkInvalidHeaderChar _checkIsHttpToken freeParser HTTPParser isLenient prepareError',
@@ -57,7 +50,6 @@ const NAMES = {
     tls:
         'getCiphers convertALPNProtocols checkServerIdentity createSecureContext SecureContext TLSSocket Server createServer ' +
         'connect createSecurePair',
-    tty: 'isatty ReadStream WriteStream',
     sqlite: 'DatabaseSync StatementSync backup',
 };
 
@@ -77,7 +69,6 @@ function isIPv6(text) {
 
 // What is no function, and the few functions that have an answer here.
 const VALUES = {
-    cluster: () => ({ isWorker: false, isMaster: true, isPrimary: true, workers: {}, settings: {}, SCHED_NONE: 1, SCHED_RR: 2, schedulingPolicy: 2 }),
     dns: () => ({ ...DNS, ADDRCONFIG: 1024, ALL: 256, V4MAPPED: 2048, promises: stub('dns/promises') }),
     'dns/promises': () => ({ ...DNS }),
     domain: () => ({ _stack: [], active: null }),
@@ -90,20 +81,13 @@ const VALUES = {
     inspector: () => ({ console: globalThis.console, Network: {}, url: () => undefined }),
     'inspector/promises': () => ({ console: globalThis.console, Network: {}, url: () => undefined }),
     net: () => ({ isIP: (text) => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0), isIPv4, isIPv6 }),
-    readline: () => ({ promises: stub('readline/promises') }),
-    repl: () => ({ REPL_MODE_SLOPPY: Symbol('repl-sloppy'), REPL_MODE_STRICT: Symbol('repl-strict'), builtinModules: [] }),
     sqlite: () => ({ constants: {} }),
     tls: () => ({
         CLIENT_RENEG_LIMIT: 3, CLIENT_RENEG_WINDOW: 600, DEFAULT_CIPHERS: '', DEFAULT_ECDH_CURVE: 'auto', DEFAULT_MIN_VERSION: 'TLSv1.2',
         DEFAULT_MAX_VERSION: 'TLSv1.3', rootCertificates: [],
     }),
-    tty: () => ({ isatty: () => false }),
     v8: () => ({ promiseHooks: {}, startupSnapshot: { isBuildingSnapshot: () => false } }),
     vm: () => ({ constants: {} }),
-    worker_threads: () => ({
-        isMainThread: true, threadId: 0, parentPort: null, workerData: null, resourceLimits: {}, SHARE_ENV: Symbol.for('nodejs.worker_threads.SHARE_ENV'),
-        MessageChannel: globalThis.MessageChannel, MessagePort: globalThis.MessagePort,
-    }),
 };
 
 // A class that exists by name; it may be extended.

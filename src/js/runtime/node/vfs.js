@@ -20,7 +20,7 @@ let lastInode = 0;
 // An error as the system makes it: code, errno, syscall, and the paths.
 export function fsError(code, syscall, path, dest) {
     const [errno, text] = UV[code];
-    let message = `${code}: ${text}, ${syscall}`;
+    let message = code === 'EBADF' ? text : `${code}: ${text}, ${syscall}`;
     if (path !== undefined) message += ` '${path}'`;
     if (dest !== undefined) message += ` -> '${dest}'`;
     const error = new Error(message);
