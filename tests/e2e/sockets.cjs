@@ -151,6 +151,24 @@ check('the Worker opens sockets', async () => {
     s.close();
 }, 60);
 
+check('a socket of a binding is passed on, and used', async () => {
+    const p = await serve();
+    const ws = await open(p.port, '/loop/echo');
+    await sleep(50); // The callee's event has answered long ago.
+    ws.send('through');
+    equal(await hear(ws, 1), 'through');
+    ws.send('async');
+    equal(await hear(ws, 2), 'later');
+    ws.close(4321, 'both');
+    await until(() => ws.closed, 'close');
+    same(ws.closed, { code: 4321, reason: 'both' });
+    same(await p.seen(), [['/echo', 4321, 'both', true, 3]]);
+    const get = async (where, headers) => (await fetch(`http://127.0.0.1:${p.port}${where}`, { headers: { connection: 'close', ...headers } })).text();
+    equal(await get('/loop/mine'), '["hello","one"]');
+    same((await p.seen())[1], ['/greet', 4100, 'enough', true, 3]);
+    await p.stop();
+});
+
 check('a socket of a subrequest is passed on', async () => {
     const s = await server();
     const p = await serve({ ORIGIN: `${s.origin}/echo` });

@@ -29,6 +29,19 @@ async function proxy(request, env) {
     return new Response(null, { status: 101, webSocket: response.webSocket });
 }
 
+// Opens a socket to this Worker itself and says what came back.
+async function mine(request, ctx) {
+    const { webSocket } = await ctx.exports.default.fetch('http://inside/greet', { headers: { Upgrade: 'websocket' } });
+    webSocket.accept();
+    const heard = [];
+    webSocket.addEventListener('message', (e) => heard.push(e.data));
+    webSocket.send('one');
+    while (heard.length < 2) await next(webSocket, 'message');
+    webSocket.close(4100, 'enough');
+    await next(webSocket, 'close');
+    return Response.json(heard);
+}
+
 const next = (target, type) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
 
 test('new WebSocket', async (env) => {
@@ -92,8 +105,11 @@ test('a thousand messages in order', async (env) => {
 
 export default {
     ...run,
-    fetch(request, env) {
+    fetch(request, env, ctx) {
         if (request.url.endsWith('/seen')) return Response.json(seen);
+        if (request.url.endsWith('/loop/echo')) return ctx.exports.default.fetch('http://inside/echo', request);
+        if (request.url.endsWith('/loop/forget')) return ctx.exports.default.fetch('http://inside/echo', request).then(() => new Response('forgotten'));
+        if (request.url.endsWith('/loop/mine')) return mine(request, ctx);
         if (request.url.endsWith('/proxy/echo')) return proxy(request, env);
         return accept(request);
     },

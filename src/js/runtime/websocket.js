@@ -417,6 +417,7 @@ function couple(end, wire) {
     for (let i = 0; i < sent.length; i += 4) {
         if (sent[i] === MESSAGE) wire.send(typeof sent[i + 1] === 'string' ? sent[i + 1] : new Uint8Array(sent[i + 1]));
         else if (sent[i] === CLOSING) wire.close(sent[i + 1], sent[i + 2]);
+        else wire.abort();
     }
     if (peer.state === ACCEPTED) wire.listen(peer);
     else peer.accepting = () => wire.listen(peer);
