@@ -33,6 +33,8 @@ test('files and folders of /tmp', () => {
     fs.rmSync('/tmp/a', { recursive: true });
     equal(fs.existsSync('/tmp/a'), false);
     equal(fs.statSync('/tmp/a', { throwIfNoEntry: false }), undefined);
+    equal(fs.statSync('/tmp/no/such', { throwIfNoEntry: false }), undefined);
+    throws(() => fs.openSync('/a'.repeat(49)), 'Error', 'File path has too many segments');
 });
 
 test('descriptors', () => {

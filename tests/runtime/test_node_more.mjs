@@ -6,6 +6,7 @@ import https from 'node:https';
 import readline from 'node:readline';
 import repl from 'node:repl';
 import { PassThrough, Readable } from 'node:stream';
+import tls from 'node:tls';
 import tty from 'node:tty';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { equal, ok, rejects, run, same, test, throws } from 'harness.js';
@@ -78,6 +79,8 @@ test('modules of one thread', async () => {
     ok(new repl.Recoverable(new Error('x')) instanceof SyntaxError);
     ok(repl.builtinModules.includes('fs'));
     equal(tty.isatty(1), false);
+    equal(throws(() => tls.connect({ checkServerIdentity() {} }), 'Error').code, 'ERR_OPTION_NOT_IMPLEMENTED');
+    equal(throws(() => tls.connect({ port: 1 }), 'Error').code, 'ERR_METHOD_NOT_IMPLEMENTED');
 });
 
 test('process.chdir moves what relative paths of node:fs mean', () => {

@@ -35,23 +35,26 @@ class Worker extends EventEmitter {
 }
 Object.defineProperty(Worker, 'name', { value: 'Worker', configurable: true });
 
-const cluster = new EventEmitter();
-for (const name of ['on', 'once', 'off', 'emit', 'addListener', 'removeListener', 'removeAllListeners', 'setMaxListeners', 'getMaxListeners', 'listeners', 'rawListeners', 'listenerCount', 'prependListener', 'prependOnceListener', 'eventNames']) {
-    cluster[name] = cluster[name].bind(cluster);
+class Cluster extends EventEmitter {
+    SCHED_NONE = 1;
+    SCHED_RR = 2;
+    Worker = Worker;
+    isMaster = true;
+    isPrimary = true;
+    isWorker = false;
+    schedulingPolicy = 2;
+    settings = {};
+    workers = {};
+    disconnect = notImplemented('cluster.disconnect');
+    fork = notImplemented('cluster.fork');
+    setupMaster = notImplemented('cluster.setupMaster');
+    setupPrimary = notImplemented('cluster.setupPrimary');
 }
-Object.assign(cluster, {
-    SCHED_NONE: 1,
-    SCHED_RR: 2,
-    Worker,
-    isMaster: true,
-    isPrimary: true,
-    isWorker: false,
-    schedulingPolicy: 2,
-    settings: {},
-    workers: {},
-    disconnect: notImplemented('cluster.disconnect'),
-    fork: notImplemented('cluster.fork'),
-    setupMaster: notImplemented('cluster.setupMaster'),
-    setupPrimary: notImplemented('cluster.setupPrimary'),
-});
+const cluster = new Cluster();
+// Named imports are of own properties.
+const METHODS = [
+    'on', 'once', 'off', 'emit', 'addListener', 'removeListener', 'removeAllListeners', 'setMaxListeners', 'getMaxListeners', 'listeners', 'rawListeners',
+    'listenerCount', 'prependListener', 'prependOnceListener', 'eventNames',
+];
+for (const name of METHODS) cluster[name] = cluster[name].bind(cluster);
 export default cluster;

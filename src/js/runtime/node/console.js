@@ -1,7 +1,7 @@
 // node/console.js: node:console: the global console, and consoles that write to streams.
 import { inspect, formatWithOptions } from '../inspect.js';
 import { table } from '../table.js';
-import { err } from './errors.js';
+import { err, notImplemented } from './errors.js';
 
 export function Console(options, stderrArgument, ignoreErrors) {
     if (!new.target) return new Console(options, stderrArgument, ignoreErrors);
@@ -61,4 +61,6 @@ export function Console(options, stderrArgument, ignoreErrors) {
 }
 const { console } = globalThis;
 console.Console = Console;
+console.context = notImplemented('console.context');
+console.createTask = notImplemented('console.createTask');
 export default console;

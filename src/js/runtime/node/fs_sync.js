@@ -106,12 +106,12 @@ export function accessSync(path, mode = F_OK) {
 function stat(path, options, follow) {
     path = pathOf(path);
     const { bigint = false, throwIfNoEntry = true } = bigintOption(options);
-    const { node, fail } = walk(path, follow ? 'stat' : 'lstat', follow);
-    if (node === undefined) {
-        if (!throwIfNoEntry) return undefined;
-        throw fail('ENOENT');
+    try {
+        return new Stats(find(path, follow ? 'stat' : 'lstat', follow).node, bigint);
+    } catch (error) {
+        if (!throwIfNoEntry && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
+        throw error;
     }
-    return new Stats(node, bigint);
 }
 export const statSync = (path, options) => stat(path, options, true);
 export const lstatSync = (path, options) => stat(path, options, false);
@@ -511,16 +511,15 @@ export function writevSync(fd, buffers, position) {
 export function ftruncateSync(fd, length = 0) {
     fdOf(fd);
     length ??= 0;
-    validateInteger(length, 'len');
+    validateInteger(length, 'len', 0);
     const d = descriptor(fd, 'ftruncate');
     if (!d.write) throw fsError('EINVAL', 'ftruncate');
     d.node.resize(Math.max(0, length));
 }
 export function truncateSync(path, length = 0) {
     length ??= 0;
-    if (typeof path === 'number') return ftruncateSync(path, length);
     path = pathOf(path);
-    validateInteger(length, 'len');
+    validateInteger(length, 'len', 0);
     const { node, fail } = find(path, 'open');
     if (node.isDir) throw fail('EISDIR');
     if (!node.writable) throw fail('EPERM');
@@ -534,7 +533,7 @@ export function readFileSync(path, options) {
     if (typeof path === 'number') {
         const d = descriptor(fdOf(path), 'read');
         if (d.node.isDir) throw fsError('EISDIR', 'read');
-        bytes = d.node.bytes.subarray(d.position);
+        bytes = d.node.bytes; // From the beginning, as in workerd.
         d.position = d.node.size;
     } else {
         const text = pathOf(path);
@@ -568,6 +567,7 @@ export function copyFileSync(src, dest, mode = 0) {
     const from = pathOf(src, 'src');
     const to = pathOf(dest, 'dest');
     validateInteger(mode, 'mode', 0, 7);
+    if (mode & constants.COPYFILE_FICLONE_FORCE) throw fsError('ENOTSUP', 'copyfile', from, to);
     const a = walk(from, 'copyfile', true, [from, to]);
     if (a.node === undefined) throw a.fail('ENOENT');
     if (a.node.isDir) throw a.fail('EISDIR');

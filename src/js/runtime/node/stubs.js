@@ -1,7 +1,7 @@
 // node/stubs.js: modules of Node that are not there: their names are, so that bundles load; a call or a construction throws.
 // runtime.md 3.5.
 import { http } from './http_constants.js';
-import { err, notImplemented } from './errors.js';
+import { err, nodeError, notImplemented, validateFunction } from './errors.js';
 
 // module -> its functions and classes
 const NAMES = {
@@ -67,6 +67,16 @@ function isIPv6(text) {
     return text.includes(':') && host.url_parse(`http://[${text}]/`, undefined) !== undefined;
 }
 
+// The wrong options are wrong whether or not there is a connection to make.
+function tlsOptions(path, options) {
+    const check = options?.checkServerIdentity;
+    if (check !== undefined) {
+        validateFunction(check, 'options.checkServerIdentity');
+        throw nodeError(Error, 'ERR_OPTION_NOT_IMPLEMENTED', 'The options.checkServerIdentity option is not implemented');
+    }
+    throw err.ERR_METHOD_NOT_IMPLEMENTED(path);
+}
+
 // What is no function, and the few functions that have an answer here.
 const VALUES = {
     dns: () => ({ ...DNS, ADDRCONFIG: 1024, ALL: 256, V4MAPPED: 2048, promises: stub('dns/promises') }),
@@ -85,6 +95,10 @@ const VALUES = {
     tls: () => ({
         CLIENT_RENEG_LIMIT: 3, CLIENT_RENEG_WINDOW: 600, DEFAULT_CIPHERS: '', DEFAULT_ECDH_CURVE: 'auto', DEFAULT_MIN_VERSION: 'TLSv1.2',
         DEFAULT_MAX_VERSION: 'TLSv1.3', rootCertificates: [],
+        connect: (...args) => tlsOptions('tls.connect', args.find((a) => typeof a === 'object' && a !== null)),
+        TLSSocket: function TLSSocket(socket, options) {
+            tlsOptions('tls.TLSSocket', options);
+        },
     }),
     v8: () => ({ promiseHooks: {}, startupSnapshot: { isBuildingSnapshot: () => false } }),
     vm: () => ({ constants: {} }),

@@ -14,6 +14,9 @@ export const S_IFLNK = 0o120000;
 export const S_IFCHR = 0o020000;
 const FILE_MAX = 128 * 1024 * 1024;
 const LINKS_MAX = 40;
+const PATH_MAX = 4096;
+const PIECES_MAX = 48;
+const tooLong = (message) => Object.assign(new Error(message), { code: 'ENAMETOOLONG', errno: -36 });
 
 let lastInode = 0;
 
@@ -210,6 +213,8 @@ export function walk(path, syscall, follow = true, dest = undefined) {
     let links = 0;
     const mustBeDir = path.length > 1 && path.endsWith('/');
     pieces = pieces.filter((p) => p !== '' && p !== '.');
+    if (path.length > PATH_MAX) throw tooLong('File path is too long');
+    if (pieces.length > PIECES_MAX) throw tooLong('File path has too many segments');
     while (pieces.length > 0) {
         const piece = pieces.shift();
         if (!(node instanceof Dir)) throw fail(node === undefined ? 'ENOENT' : 'ENOTDIR');

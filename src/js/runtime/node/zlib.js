@@ -137,10 +137,16 @@ class Codec {
                 return isZlib(this.mode) && flush === Z_FINISH;
         }
     }
+    tooLarge() {
+        const error = err.ERR_BUFFER_TOO_LARGE(this.max);
+        if (!isZlib(this.mode)) error.message = 'Memory limit exceeded'; // As workerd says it.
+        return error;
+    }
     error(message, code) {
         const error = new Error(message);
         error.errno = code;
         error.code = isZlib(this.mode) || message === 'unexpected end of file' ? CODES[code] : this.mode === BROTLI_DECODE ? `ERR_${message.replace(/^_?ERROR_/, '_ERROR_')}` : zstdCode(code, message);
+        if (this.mode === ZSTD_DECOMPRESS && code !== Z_BUF_ERROR) error.message = `Zstd decompression failed: ${message}`;
         if (this.mode === BROTLI_DECODE && code !== Z_BUF_ERROR) error.message = 'Decompression failed';
         return error;
     }
@@ -155,7 +161,7 @@ function runSync(mode, data, options) {
     let length = 0;
     codec.run(bytes, codec.finish, (piece) => {
         length += piece.length;
-        if (length > codec.max) throw err.ERR_BUFFER_TOO_LARGE(codec.max);
+        if (length > codec.max) throw codec.tooLarge();
         pieces.push(piece);
     });
     const buffer = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length);
@@ -206,7 +212,7 @@ class ZlibBase extends Transform {
         try {
             this._codec.run(bytes, flush, (piece) => {
                 this._given += piece.length;
-                if (this._given > this._codec.max) throw err.ERR_BUFFER_TOO_LARGE(this._codec.max);
+                if (this._given > this._codec.max) throw this._codec.tooLarge();
                 for (let at = 0; at < piece.length; at += this._chunkSize) this.push(piece.subarray(at, at + this._chunkSize));
             });
         } catch (error) {
