@@ -65,6 +65,15 @@ test('a bomb unpacks as fast as it is read', async () => {
     await reader.cancel();
 });
 
+test('all may be written before anything is read', async () => {
+    const stream = new CompressionStream('gzip');
+    const writer = stream.writable.getWriter();
+    await writer.write(new Uint8Array(new SharedArrayBuffer(100)));
+    await writer.write(crypto.getRandomValues(new Uint8Array(65536)));
+    await writer.close();
+    equal((await new Response(stream.readable.pipeThrough(new DecompressionStream('gzip'))).bytes()).length, 65636);
+});
+
 test('byob readers', async () => {
     const reader = streamOf(await through(new CompressionStream('gzip'), text('hello'))).pipeThrough(new DecompressionStream('gzip')).getReader({ mode: 'byob' });
     const { value } = await reader.readAtLeast(4, new Uint8Array(4));

@@ -107,9 +107,9 @@ test('tee', async () => {
     same([await collect(a), await collect(b)], [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]);
     let why;
     const [c, d] = new ReadableStream({ cancel: (reason) => (why = reason) }).tee();
-    const first = c.cancel(1);
+    await c.cancel(1);
+    equal(why, undefined);
     await d.cancel(2);
-    await first;
     same(why, [1, 2]);
     const [e, f] = new Blob(['hello']).stream().tee();
     equal(await new Response(e).text(), 'hello');
@@ -274,6 +274,24 @@ test('identity streams pass bytes on and keep none', async () => {
     const strings = new IdentityTransformStream();
     strings.writable.getWriter().write('é');
     same([...(await strings.readable.getReader().read()).value], [...text('é')]);
+});
+
+test('identity streams read at least so many bytes', async () => {
+    const { readable, writable } = new IdentityTransformStream();
+    const reader = readable.getReader({ mode: 'byob' });
+    const writer = writable.getWriter();
+    const writes = Promise.all([writer.write(new Uint8Array(100)), writer.write(new Uint8Array(1)), writer.write(new Uint8Array(100)), writer.close()]);
+    const sizes = [];
+    for (let r; !(r = await reader.readAtLeast(100, new Uint8Array(100))).done;) sizes.push(r.value.length);
+    same(sizes, [100, 100, 1]);
+    await writes;
+});
+
+test('every class is there', () => {
+    for (const name of ['ReadableStreamDefaultController', 'ReadableByteStreamController', 'ReadableStreamBYOBRequest', 'WritableStreamDefaultController', 'TransformStreamDefaultController']) {
+        equal(globalThis[name].name, name);
+        throws(() => new globalThis[name](), 'TypeError');
+    }
 });
 
 test('fixed lengths', async () => {

@@ -1,19 +1,22 @@
 // compression.js: CompressionStream and DecompressionStream. runtime.md 5.2; Compression standard.
 import { expose } from './core.js';
-import { isArrayBuffer, isShared, isView, U8, window } from './streams/base.js';
+import { isArrayBuffer, isView, U8, window } from './streams/base.js';
 import { SIDES, TransformState, TransformStream } from './streams/transform.js';
 
 const { codec_new, codec_step, codec_stop } = host;
 const FORMATS = ['gzip', 'deflate', 'deflate-raw', 'brotli', 'zstd']; // in the host's order
 const AGAIN = 0, ENDED = 2, FAILED = 3;
 const NOTHING = new U8(0);
+// As on Workers one may write all before one reads; but what unpacks to more than this waits.
+const UNPACKED = 8 << 20;
 
 // The bytes of a chunk, in place.
 function chunkBytes(chunk) {
     if (isView(chunk)) {
         const w = window(chunk);
-        if (!isShared(w.buffer)) return new U8(w.buffer, w.at, w.length);
-    } else if (isArrayBuffer(chunk)) return new U8(chunk);
+        return new U8(w.buffer, w.at, w.length);
+    }
+    if (isArrayBuffer(chunk)) return new U8(chunk);
     throw new TypeError('This TransformStream is being used as a byte stream, but received an object of non-ArrayBuffer/ArrayBufferView type on its writable side.');
 }
 
@@ -66,7 +69,7 @@ function stateOf(name, given, format, unpack) {
         transform: (chunk, stream) => codec.transform(chunk, stream),
         flush: (stream) => codec.flush(stream),
         cancel: () => codec_stop(codec.codec),
-    }, { bytes: true });
+    }, { bytes: true, readableMark: unpack ? UNPACKED : Infinity });
 }
 
 export class CompressionStream extends TransformStream {

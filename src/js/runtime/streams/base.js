@@ -31,6 +31,18 @@ export function settleLate(result, ok, failed) {
     else promiseThen(promiseThen(promiseThen(promiseResolve(result))), ok, failed);
 }
 
+// Calls the start method of user code. When it throws, the stream is errored, as on Workers: the constructor does not throw.
+export function beginWith(controller, start, object) {
+    if (start === undefined) return controller.begin(undefined);
+    let result;
+    try {
+        result = apply(start, object, [controller.public]);
+    } catch (error) {
+        result = promiseReject(error);
+    }
+    controller.begin(result, true);
+}
+
 // A promise that is made when somebody asks for it; its rejection is never reported.
 export class Signal {
     settled = 0; // 1 fulfilled, 2 rejected
@@ -225,7 +237,6 @@ export function isArrayBuffer(v) {
 }
 export const lengthOf = bufferLength;
 export const isDetached = bufferDetached;
-export const isShared = (buffer) => !isArrayBuffer(buffer);
 export const transfer = (buffer) => bufferTransfer(buffer); // TypeError when it is detached or cannot be
 export const sliceBuffer = bufferSlice;
 

@@ -1,8 +1,8 @@
 // streams/byte.js: the controller of streams of bytes. Streams standard, 4.7 and 4.8.
 //
 // A buffer that comes in or goes out is transferred, so that the other side cannot change it behind our back.
-import { Queue, U8, apply, copyBytes, illegal, isDetached, isView, lengthOf, rejected, resolved, settle, settleLate, sliceBuffer, then, transfer, window } from './base.js';
-import { beginWith } from './default.js';
+import { expose } from '../core.js';
+import { Queue, U8, apply, beginWith, copyBytes, illegal, isDetached, isView, lengthOf, rejected, resolved, settle, settleLate, sliceBuffer, then, transfer, window } from './base.js';
 import { CLOSED, READABLE, closeStream, errorStream, fulfilRead, pendingIntos, pendingReads } from './readable.js';
 
 // Whom a pull-into is for.
@@ -455,3 +455,4 @@ export function byteOf(stream, source, methods, highWaterMark, autoAllocate) {
     c.joins = true;
     beginWith(c, start, source);
 }
+expose({ ReadableByteStreamController, ReadableStreamBYOBRequest });

@@ -1,5 +1,6 @@
 // streams/default.js: the controller of streams of values. Streams standard, 4.6.
-import { Queue, apply, illegal, isSize, rejected, settle, settleLate } from './base.js';
+import { expose } from '../core.js';
+import { Queue, apply, beginWith, illegal, isSize, rejected, settle, settleLate } from './base.js';
 import { READABLE, errorStream, closeStream, pendingReads, fulfilRead } from './readable.js';
 
 export class DefaultController {
@@ -180,16 +181,4 @@ export function defaultOf(stream, source, methods, highWaterMark, size) {
     );
     beginWith(c, start, source);
 }
-
-// Calls the start method of user code. When it throws, the stream is errored, as on Workers: the constructor does not throw.
-export function beginWith(controller, start, object) {
-    let result;
-    if (start !== undefined) {
-        try {
-            result = apply(start, object, [controller.public]);
-        } catch (error) {
-            result = rejected(error);
-        }
-    }
-    controller.begin(result);
-}
+expose({ ReadableStreamDefaultController });

@@ -24,13 +24,20 @@ class Identity {
         this.writable = newWritable((chunk) => this.take(chunk), () => this.close(), (reason) => this.abort(reason), mark ?? 1, size);
     }
     pull() {
+        if (this.readable.controller.total === 0) this.written();
         this.demand ??= deferred();
         const { promise } = this.demand;
         this.give();
         return promise;
     }
     take(chunk) {
-        const bytes = copyOf(chunk);
+        let bytes;
+        try {
+            bytes = copyOf(chunk);
+        } catch (error) {
+            this.readable.controller.error(error);
+            throw error;
+        }
         if (this.left >= 0 && bytes.byteLength > this.left) {
             const error = new TypeError('Attempt to write too many bytes through a FixedLengthStream.');
             this.readable.controller.error(error);

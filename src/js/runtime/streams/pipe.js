@@ -20,7 +20,7 @@ export function pipe(source, destination, options) {
 
 // It is its own read request (chunk, close, error) and the write request of all its writes (resolve, reject).
 class Pipe {
-    source; destination; options; reader; writer; done; ending; open; idle; step; aborted;
+    source; destination; options; reader; writer; done; ending; open; idle; step; aborted; stopped;
     constructor(source, destination, options) {
         this.source = source;
         this.destination = destination;
@@ -31,6 +31,7 @@ class Pipe {
         this.ending = false;
         this.open = 0; // chunks that were read and are not written yet
         this.idle = undefined; // called when open is 0
+        this.stopped = false;
         this.step = () => this.next();
         source.disturbed = true;
         if (options.signal !== undefined) {
@@ -71,6 +72,7 @@ class Pipe {
         this.shutdown(this.options.preventCancel ? undefined : () => cancelStream(this.source, error), true, error);
     }
     abort() {
+        this.stopped = true;
         const error = this.options.signal.reason;
         const { preventAbort, preventCancel } = this.options;
         this.shutdown(() => {
@@ -119,6 +121,7 @@ class Pipe {
     }
     // Not from inside the source's enqueue().
     chunk(value) {
+        if (this.stopped) return; // By the signal, before it came.
         this.open++;
         then(resolved(undefined), () => {
             this.writer.write(value, this);

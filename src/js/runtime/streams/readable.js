@@ -4,8 +4,8 @@
 // ReadableStream, Reader behind the two readers. A read request is an object with chunk(value), close(value) and error(reason).
 import { expose } from '../core.js';
 import { Queue, Signal, callback, deferred, dictionary, isView, isDetached, lengthOf, markOf, rejected, resolved, strategyOf, then, window } from './base.js';
-import { DefaultController, ReadableStreamDefaultController, defaultOf } from './default.js';
-import { ByteController, ReadableByteStreamController, ReadableStreamBYOBRequest, byteOf } from './byte.js';
+import { DefaultController, defaultOf } from './default.js';
+import { ByteController, byteOf } from './byte.js';
 import { tee } from './tee.js';
 import { pipe, pipeOptions } from './pipe.js';
 import { iteratorOf, sourceOfIterable } from './iterate.js';
@@ -377,7 +377,4 @@ function readInto(reader, w, min, partial = false) {
     return request.promise;
 }
 
-expose({
-    ReadableStream, ReadableStreamDefaultReader, ReadableStreamBYOBReader, ReadableStreamDefaultController,
-    ReadableByteStreamController, ReadableStreamBYOBRequest,
-});
+expose({ ReadableStream, ReadableStreamDefaultReader, ReadableStreamBYOBReader });

@@ -8,7 +8,8 @@ export function tee(stream) {
 }
 const later = (fn) => then(resolved(undefined), fn);
 
-// What both kinds do about cancellation: the stream is cancelled when both branches are.
+// What both kinds do about cancellation: the stream is cancelled when both branches are. As on Workers, who cancels the first one
+// does not wait for the other.
 class Tee {
     stream; reading; cancelled; reasons; cancel;
     constructor(stream) {
@@ -21,7 +22,8 @@ class Tee {
     cancelBranch(i, reason) {
         this.cancelled[i] = true;
         this.reasons[i] = reason;
-        if (this.cancelled[1 - i]) this.cancel.resolve(cancelStream(this.stream, [this.reasons[0], this.reasons[1]]));
+        if (!this.cancelled[1 - i]) return undefined;
+        this.cancel.resolve(cancelStream(this.stream, [this.reasons[0], this.reasons[1]]));
         return this.cancel.promise;
     }
     get allCancelled() {

@@ -5,8 +5,7 @@
 import { expose } from '../core.js';
 import { abortSignal, newSignal } from '../abort.js';
 import { DOMException } from '../events.js';
-import { beginWith } from './default.js';
-import { Queue, Signal, apply, callback, deferred, illegal, isSize, markOf, rejected, resolved, settle, settleLate, strategyOf } from './base.js';
+import { Queue, Signal, apply, beginWith, callback, deferred, illegal, isSize, markOf, rejected, resolved, settle, settleLate, strategyOf } from './base.js';
 
 export const WRITABLE = 0, ERRORING = 1, FAILED = 2, DONE = 3;
 const CLOSE = Symbol('close'); // in the queue
@@ -214,12 +213,13 @@ class WritableController {
     get public() {
         return (this.face ??= new WritableStreamDefaultController(MAKE, this));
     }
-    begin(start) {
+    // called: user code has a start method.
+    begin(start, called = false) {
         const begun = () => {
             this.started = true;
             this.advance();
         };
-        if (start === undefined && this.stream.state === WRITABLE) begun(); // At once, as on Workers.
+        if (start === undefined && !called && this.stream.state === WRITABLE) begun(); // At once, as on Workers.
         else settleLate(start, begun, (error) => {
             this.started = true;
             this.stream.fail(error);
