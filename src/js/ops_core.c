@@ -5,6 +5,8 @@
 #include "js/ops.h"
 #include "js/worker_internal.h"
 
+#define PROTOTYPES_MAX 16 /* How far js_is_platform looks. */
+
 /* ---- Frames: what async functions carry along (runtime/core.js) ---- */
 
 int js_op_frame_get(struct js_args *a)
@@ -213,6 +215,32 @@ int js_op_type_of(struct js_args *a)
     }
     js_return_number(a, bits);
     return 0;
+}
+
+/* platform_mark([prototype, ...]): instances of these are objects of the platform: js_is_platform. */
+int js_op_platform_mark(struct js_args *a)
+{
+    js_value list = js_arg(a, 0), proto;
+    unsigned count = js_is(list, JS_IS_ARRAY) ? js_array_len(list) : 0;
+    for (unsigned i = 0; i < count; i++) {
+        int rc = js_get_index(a->js, list, i, &proto);
+        if (rc == 0)
+            rc = js_set_private(a->js, proto, JS_NAME_PLATFORM, js_bool(a->js, true));
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+bool js_is_platform(struct js_isolate *js, js_value object)
+{
+    js_value proto = js_proto(object);
+    for (unsigned depth = 0; depth < PROTOTYPES_MAX && js_kind(proto) == JS_OBJECT; depth++) {
+        if (js_has_private(js, proto, JS_NAME_PLATFORM))
+            return true;
+        proto = js_proto(proto);
+    }
+    return false;
 }
 
 /* clone(value, transfer): structuredClone within the isolate; what it cannot clone is a DataCloneError. */

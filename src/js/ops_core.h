@@ -18,6 +18,7 @@
     X(entries)                                                                                               \
     X(type_of)                                                                                               \
     X(clone)                                                                                                 \
+    X(platform_mark)                                                                                         \
     X(buffer_detach)                                                                                         \
     X(gc)
 

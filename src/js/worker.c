@@ -131,12 +131,15 @@ static void on_heap(struct js_isolate *js, enum js_heap_state state)
         w->condemned = true;
 }
 
+static const char *const private_names[] = {[JS_NAME_PLATFORM] = "platform"};
+
 static const struct js_hooks engine_hooks = {.task = on_task,
                                              .rejection = on_rejection,
                                              .uncaught = on_uncaught,
                                              .heap = on_heap,
                                              .resolve = js_modules_resolve,
-                                             .import_meta = js_modules_meta};
+                                             .import_meta = js_modules_meta,
+                                             .is_host_object = js_is_platform};
 
 /* ---- Entries ---- */
 
@@ -318,6 +321,8 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
     const struct js_isolate_config config = {.snapshot = snapshot(),
                                              .ops = ops,
                                              .op_count = CD_COUNT(ops),
+                                             .names = private_names,
+                                             .name_count = CD_COUNT(private_names),
                                              .heap_limit = opts->heap_limit,
                                              .hooks = &engine_hooks,
                                              .user = w};

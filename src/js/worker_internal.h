@@ -27,6 +27,11 @@ enum js_export {
     JS_EXPORT_COUNT
 };
 
+/* Private properties, by the names in worker.c. */
+enum js_name {
+    JS_NAME_PLATFORM, /* A prototype whose instances are objects of the platform. */
+};
+
 struct js_module_record; /* modules.c */
 struct js_source_map;
 struct js_sockets; /* sockets.c */
@@ -145,6 +150,9 @@ void js_handle_init(struct js_handle *h, struct js_worker *w, struct js_event *e
 CD_MUST_USE int js_arg_handle(struct js_args *a, unsigned index, const struct js_handle_type *type,
                               struct js_handle **out);
 void js_handle_close(struct js_handle *h);
+
+/* ops_core.c: whether structured clone must refuse an object: its prototypes tell. */
+bool js_is_platform(struct js_isolate *js, js_value object);
 
 /* ---- Arguments ---- */
 

@@ -33,4 +33,5 @@ export const AREAS = [
         services: [{ binding: 'SELF' }, { binding: 'NAMED', entrypoint: 'Named' }],
      },
     { name: 'node', title: 'Node.js modules' },
+    { name: 'node_crypto', title: 'node:crypto' },
 ];

@@ -1,15 +1,8 @@
 // conformance/open.mjs: cases of which celld does not do yet what they assert: { area: { case: what is missing } }. One that passes
 // has to leave this list.
 export const OPEN = {
-    body: {
-        'a body of no bytes': 'a request with Content-Length: 0 has no body at all',
-    },
     fetch: {
         'an error status is no failure': "the server's reason phrase is not read; the one of the status stands for it",
-    },
-    clone: {
-        'host objects': 'objects of the platform are cloned as plain objects',
-        'a DOMException': 'it becomes an Error',
     },
     globals: {
         'monkey-patched built-ins harm nothing': "the runtime calls what user code put on Array.prototype",

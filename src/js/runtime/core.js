@@ -149,8 +149,10 @@ export function expose(classes) {
     }
 }
 
-// Prototypes of the platform's classes: their accessors are what console shows of an object.
+// Prototypes of the platform's classes: their accessors are what console shows of an object, and structured clone must not take
+// their instances for plain objects.
 export const webInterfaces = new Set();
+export const markPlatform = () => host.platform_mark([...webInterfaces]);
 
 export function shape(cls, name = cls.name.replace(/^_|\d+$/g, '')) { // The bundler renames some: _Name, Name2.
     webInterfaces.add(cls.prototype);

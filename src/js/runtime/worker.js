@@ -1,5 +1,5 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { allContexts, contextOf, newContext, setFrame, shape, startFor, startTimer } from './core.js';
+import { allContexts, contextOf, markPlatform, newContext, setFrame, shape, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
 import { bodyState, BodyState, encodedBody } from './body.js';
 import { bytesOf } from './streams.js';
@@ -18,6 +18,7 @@ let handlers; // the entry's default export
 // config: { script, bindings: [{ type, name, ... }], flags: [...] }
 export function setup(text) {
     config = JSON.parse(text);
+    markPlatform();
     setCompatibility(config.flags);
     makeBindings(config);
 }
@@ -159,12 +160,19 @@ export function sweep() {
     }
 }
 
+// Content-Length: 0 tells of a body without bytes.
+function emptyBody(id, method) {
+    if (method === 'GET' || method === 'HEAD') return null;
+    const told = request_head(id).some((text, i) => (i & 1) === 0 && text.toLowerCase() === 'content-length');
+    return told ? new BodyState('bytes', new Uint8Array(0), null, 0) : null;
+}
+
 // source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then.
 export function fetch(id, method, url, source, collected) {
     const context = newContext(id);
     context.task = new Task(context);
     setFrame(context.frame);
-    const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : null;
+    const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : emptyBody(id, method);
     const request = inboundRequest(method, url, () => request_head(id), body, { httpProtocol: 'HTTP/1.1' }, context);
     let result;
     try {

@@ -38,7 +38,7 @@ export function makeProject(here, work, area, vars) {
     const modules = names.map((name) => ({ name, kind: kindOf(name), bytes: readFileSync(`${to}/${name}`) }));
     modules.sort((a, b) => (b.name === 'index.js') - (a.name === 'index.js')); // workerd: the first is the main one.
     return {
-        name: `conformance-${area.name}`,
+        name: `conformance-${area.name.replaceAll('_', '-')}`,
         dir,
         published,
         modules,
