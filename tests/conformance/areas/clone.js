@@ -55,3 +55,4 @@ check('a DOMException', () => {
     const e = structuredClone(new DOMException('m', 'AbortError'));
     return [e.name, e.message, e.code];
 }, ['AbortError', 'm', 20]);
+check('host objects inside', () => [caught(() => structuredClone({ a: [new URL('http://a')] })), caught(() => structuredClone(new Map([[1, new AbortController().signal]])))], ['DataCloneError', 'DataCloneError']);
