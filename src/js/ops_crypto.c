@@ -132,6 +132,32 @@ int js_op_crypto_copy(struct js_args *a)
     return rc;
 }
 
+/* crypto_first_bits(bytes, bits): an ArrayBuffer of them; what is left of the last byte is zero. */
+int js_op_crypto_first_bits(struct js_args *a)
+{
+    struct js_crypto_in in;
+    size_t bits = 0;
+    int rc = js_crypto_in(a, 0, &in);
+    if (rc == 0)
+        rc = js_crypto_size(a, 1, &bits);
+    if (rc != 0)
+        return rc;
+    if ((bits + 7) / 8 > in.v.len)
+        return js_throw_error(a->js, JS_RANGE_ERROR, "there are fewer than %zu bits", bits);
+    js_value v;
+    unsigned char *out;
+    size_t len = (bits + 7) / 8;
+    rc = js_crypto_out(a, len, &v, &out);
+    if (rc != 0)
+        return rc;
+    if (len > 0)
+        memcpy(out, in.v.ptr, len);
+    if (bits % 8 != 0)
+        out[len - 1] &= (unsigned char)(0xff << (8 - bits % 8));
+    js_return(a, v);
+    return 0;
+}
+
 /* crypto_equal(bytes, bytes): in a time that depends on their length only; undefined when the lengths differ.
  */
 int js_op_crypto_equal(struct js_args *a)

@@ -4,6 +4,7 @@
 
 #define JS_OPS_CRYPTO(X)                                                                                     \
     X(crypto_copy)                                                                                           \
+    X(crypto_first_bits)                                                                                     \
     X(crypto_equal)                                                                                          \
     X(crypto_error)                                                                                          \
     X(crypto_uuid)                                                                                           \

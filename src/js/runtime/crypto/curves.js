@@ -1,9 +1,9 @@
 // crypto/curves.js: ECDSA and ECDH over the curves of NIST, Ed25519 and X25519.
 import { define, hashName, readHash } from './algorithms.js';
 import { checkJwk, finishJwk, isCryptoKey, dataOf, jwkBytes, jwkText, newKey } from './keys.js';
-import { absentField, checkUsages, dataError, DERIVE_BITS, DERIVE_KEY, fail, firstBits, invalidAccess, member, needUsages, notSupported, operationError, SIGN, VERIFY } from './util.js';
+import { absentField, checkUsages, dataError, DERIVE_BITS, DERIVE_KEY, firstBits, invalidAccess, member, needUsages, notSupported, operationError, SIGN, sizeOf, Uint8Array, VERIFY } from './util.js';
 
-const { crypto_derive, crypto_equal, crypto_key_check, crypto_key_decode, crypto_key_encode, crypto_key_from_ec, crypto_key_from_raw, crypto_key_generate, crypto_key_info, crypto_key_parts, crypto_sign, crypto_verify } = host;
+const { crypto_derive, crypto_equal, crypto_key_decode, crypto_key_encode, crypto_key_from_ec, crypto_key_from_raw, crypto_key_generate, crypto_key_info, crypto_key_parts, crypto_sign, crypto_verify } = host;
 
 // Decodes SPKI or PKCS #8; type: OpenSSL's.
 export function decodeKey(format, type, data) {
@@ -77,9 +77,9 @@ function fromCoordinates(curve, x, y, d) {
 function ecFromDer(a, format, data, curve) {
     const decoded = decodeKey(format, 'EC', data);
     if (crypto_key_info(decoded)[2] !== curve.group) throw dataError(`"algorithm.namedCurve" "${a.curve}" does not match the curve specified by the input key data.`);
-    const [x, y, d] = crypto_key_parts(decoded, format === 'pkcs8');
-    if (x === undefined || y === undefined) throw dataError('The key has no public point.');
-    return fromCoordinates(curve, new Uint8Array(x), new Uint8Array(y), d);
+    const parts = crypto_key_parts(decoded, format === 'pkcs8'); // Not destructured: that calls what user code can replace.
+    if (parts[0] === undefined || parts[1] === undefined) throw dataError('The key has no public point.');
+    return fromCoordinates(curve, new Uint8Array(parts[0]), new Uint8Array(parts[1]), parts[2]);
 }
 
 function ecFromJwk(a, jwk, curve, extractable, usages) {
@@ -89,7 +89,7 @@ function ecFromJwk(a, jwk, curve, extractable, usages) {
         throw dataError(`The "alg" of the JSON Web Key ("${jwk.alg}") does not match the requested curve "${a.curve}".`);
     }
     const x = jwkBytes(jwk, 'x'), y = jwkBytes(jwk, 'y'), d = jwk.d === undefined ? undefined : jwkBytes(jwk, 'd');
-    if (x.length !== curve.size || y.length !== curve.size || (d !== undefined && d.length !== curve.size)) {
+    if (sizeOf(x) !== curve.size || sizeOf(y) !== curve.size || (d !== undefined && sizeOf(d) !== curve.size)) {
         throw dataError(`The numbers of a JSON Web Key on ${a.curve} have ${curve.size} bytes.`);
     }
     return fromCoordinates(curve, x, y, d);
@@ -212,7 +212,7 @@ function okpFromJwk(a, jwk, extractable, usages) {
         throw dataError(`The "alg" of the JSON Web Key ("${jwk.alg}") does not match ${crv}.`);
     }
     const x = jwkBytes(jwk, 'x'), d = jwk.d === undefined ? undefined : jwkBytes(jwk, 'd');
-    if (x.length !== 32 || (d !== undefined && d.length !== 32)) throw dataError(`The numbers of a JSON Web Key on ${crv} have 32 bytes.`);
+    if (sizeOf(x) !== 32 || (d !== undefined && sizeOf(d) !== 32)) throw dataError(`The numbers of a JSON Web Key on ${crv} have 32 bytes.`);
     const key = crypto_key_from_raw(a.type, d !== undefined, d ?? x);
     if (key === undefined || crypto_equal(crypto_key_parts(key, false)[0], x) !== true) {
         throw dataError(`The public key ("x") of the JSON Web Key is not that of its private key ("d").`);
@@ -225,7 +225,7 @@ const importOkp = (publicUsages, privateUsages) => (a, format, data, extractable
     checkImport(a, isPrivate, usages, publicUsages, privateUsages);
     let material;
     if (format === 'raw') {
-        if (data.length !== 32) throw dataError(`${a.name} raw keys must be exactly 32-bytes (provided ${data.length}).`);
+        if (sizeOf(data) !== 32) throw dataError(`${a.name} raw keys must be exactly 32-bytes (provided ${sizeOf(data)}).`);
         material = crypto_key_from_raw(a.type, false, data);
         if (material === undefined) throw dataError(`Invalid ${a.name} key.`);
     } else if (format === 'jwk') {

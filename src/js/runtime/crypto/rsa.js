@@ -2,7 +2,7 @@
 import { define, hashName, readHash } from './algorithms.js';
 import { decodeKey, encodeKey, keyPair } from './curves.js';
 import { checkJwk, finishJwk, jwkBytes, jwkText, newKey } from './keys.js';
-import { absentField, checkUsages, copyOf, dataError, DECRYPT, ENCRYPT, invalidAccess, member, needUsages, notSupported, operationError, SIGN, typedArrayName, UNWRAP, VERIFY, WRAP } from './util.js';
+import { absentField, checkUsages, copyOf, dataError, DECRYPT, ENCRYPT, invalidAccess, member, needUsages, notSupported, operationError, SIGN, typedArrayName, Uint8Array, UNWRAP, VERIFY, WRAP } from './util.js';
 
 const { crypto_key_check, crypto_key_from_rsa, crypto_key_generate, crypto_key_info, crypto_key_parts, crypto_rsa, crypto_sign, crypto_verify } = host;
 
@@ -44,7 +44,6 @@ const generateRsa = (publicUsages, privateUsages) => (a, extractable, usages) =>
 const jwkAlgorithms = new Set([
     ...['1', '224', '256', '384', '512'].flatMap((n) => [`RS${n}`, `PS${n}`]), 'RSA-OAEP', ...['224', '256', '384', '512'].map((n) => `RSA-OAEP-${n}`),
 ]);
-const privateNumbers = ['d', 'p', 'q', 'dp', 'dq', 'qi'];
 
 function rsaFromJwk(a, jwk, alg, use, extractable, usages) {
     checkJwk(jwk, 'RSA', use, extractable, usages);
@@ -58,8 +57,8 @@ function rsaFromJwk(a, jwk, alg, use, extractable, usages) {
         key = crypto_key_from_rsa(n, e);
     } else {
         if (jwk.oth !== undefined) throw notSupported('Multi-prime private keys not supported.');
-        const [d, p, q, dp, dq, qi] = privateNumbers.map((name) => jwkBytes(jwk, name));
-        key = crypto_key_from_rsa(n, e, d, p, q, dp, dq, qi);
+        const part = (name) => jwkBytes(jwk, name);
+        key = crypto_key_from_rsa(n, e, part('d'), part('p'), part('q'), part('dp'), part('dq'), part('qi'));
     }
     if (key === undefined) throw dataError('The numbers of the RSA key do not belong together.');
     return key;

@@ -1,7 +1,7 @@
 // crypto/symmetric.js: AES and HMAC.
 import { define, hashBlock, hashName, readHash } from './algorithms.js';
 import { checkJwk, finishJwk, jwkBytes, jwkText, newKey } from './keys.js';
-import { absentField, checkUsages, copyOf, dataError, DECRYPT, ENCRYPT, fail, member, needUsages, notSupported, operationError, SIGN, UNWRAP, VERIFY, WRAP } from './util.js';
+import { checkUsages, copyOf, dataError, DECRYPT, ENCRYPT, member, needUsages, notSupported, operationError, SIGN, sizeOf, Uint8Array, UNWRAP, VERIFY, WRAP } from './util.js';
 
 const { crypto_crypt, crypto_ctr, crypto_equal, crypto_hmac, random_fill } = host;
 
@@ -31,13 +31,14 @@ const importAes = (allowed, suffix) => (a, format, data, extractable, usages) =>
     } else if (format === 'jwk') {
         checkJwk(data, 'oct', 'enc', extractable, usages);
         bytes = jwkBytes(data, 'k');
-        if (data.alg !== undefined && data.alg !== `A${bytes.length * 8}${suffix}`) {
-            throw dataError(`The "alg" of the JSON Web Key ("${data.alg}") does not match ${a.name} with ${bytes.length * 8} bits.`);
+        if (data.alg !== undefined && data.alg !== `A${sizeOf(bytes) * 8}${suffix}`) {
+            throw dataError(`The "alg" of the JSON Web Key ("${data.alg}") does not match ${a.name} with ${sizeOf(bytes) * 8} bits.`);
         }
     } else throw notSupported(`Unrecognized key import format "${format}".`);
-    if (!aesLength(bytes.length * 8)) throw dataError(`Imported AES key length must be 128, 192, or 256 bits but provided ${bytes.length * 8}.`);
+    const length = sizeOf(bytes) * 8;
+    if (!aesLength(length)) throw dataError(`Imported AES key length must be 128, 192, or 256 bits but provided ${length}.`);
     needUsages(usages.bits);
-    return newKey('secret', { name: a.name, length: bytes.length * 8 }, extractable, usages.bits, bytes);
+    return newKey('secret', { name: a.name, length }, extractable, usages.bits, bytes);
 };
 
 const exportSecret = (alg) => (format, key) => {
@@ -51,7 +52,7 @@ function derivedAes(a) {
     return a.length;
 }
 
-function aes(name, suffix, allowed, cipher, operations) {
+function aes(name, suffix, allowed, operations) {
     const readLength = (raw) => ({ __proto__: null, length: member.integer(raw, 'length', 0xffff) });
     define(name, {
         ...operations,
@@ -63,7 +64,7 @@ function aes(name, suffix, allowed, cipher, operations) {
 }
 const cipherOf = (key, mode) => `AES-${key.length}-${mode}`;
 
-const undecryptable = (key, data) => operationError(
+const undecryptable = (key) => operationError(
     `Decryption failed. The ciphertext may have been altered or cut, or the key or another parameter of ${key.name} is not the one it was encrypted with.`);
 
 // AES-GCM
@@ -94,7 +95,7 @@ function decryptGcm(a, key, data) {
     if (out === undefined) throw undecryptable(key);
     return out;
 }
-aes('AES-GCM', 'GCM', aesUsages, 'GCM', { encrypt: [readGcm, encryptGcm], decrypt: [readGcm, decryptGcm] });
+aes('AES-GCM', 'GCM', aesUsages, { encrypt: [readGcm, encryptGcm], decrypt: [readGcm, decryptGcm] });
 
 // AES-CBC
 const readCbc = (raw) => ({ __proto__: null, iv: member.bytes(raw, 'iv') });
@@ -104,7 +105,7 @@ const cryptCbc = (encrypt) => (a, key, data) => {
     if (out === undefined) throw encrypt ? operationError('AES-CBC encryption failed.') : undecryptable(key);
     return out;
 };
-aes('AES-CBC', 'CBC', aesUsages, 'CBC', { encrypt: [readCbc, cryptCbc(true)], decrypt: [readCbc, cryptCbc(false)] });
+aes('AES-CBC', 'CBC', aesUsages, { encrypt: [readCbc, cryptCbc(true)], decrypt: [readCbc, cryptCbc(false)] });
 
 // AES-CTR
 const readCtr = (raw) => ({ __proto__: null, counter: member.bytes(raw, 'counter'), length: member.integer(raw, 'length', 0xff) });
@@ -115,7 +116,7 @@ function cryptCtr(a, key, data) {
     if (out === undefined) throw operationError('Counter block values will repeat.');
     return out;
 }
-aes('AES-CTR', 'CTR', aesUsages, 'CTR', { encrypt: [readCtr, cryptCtr], decrypt: [readCtr, cryptCtr] });
+aes('AES-CTR', 'CTR', aesUsages, { encrypt: [readCtr, cryptCtr], decrypt: [readCtr, cryptCtr] });
 
 // AES-KW
 const wrapKw = (wrap) => (a, key, data) => {
@@ -125,7 +126,7 @@ const wrapKw = (wrap) => (a, key, data) => {
     }
     return out;
 };
-aes('AES-KW', 'KW', WRAP | UNWRAP, 'WRAP', { wrapKey: [undefined, wrapKw(true)], unwrapKey: [undefined, wrapKw(false)] });
+aes('AES-KW', 'KW', WRAP | UNWRAP, { wrapKey: [undefined, wrapKw(true)], unwrapKey: [undefined, wrapKw(false)] });
 
 // ---- HMAC
 
@@ -152,7 +153,7 @@ function importHmac(a, format, data, extractable, usages) {
             throw dataError(`The "alg" of the JSON Web Key ("${data.alg}") does not match ${a.name} with ${a.hash}.`);
         }
     } else throw notSupported(`Unrecognized key import format "${format}".`);
-    const bits = bytes.length * 8, length = a.length ?? bits;
+    const bits = sizeOf(bytes) * 8, length = a.length ?? bits;
     if (bits === 0) throw dataError('HMAC keys must not be empty.');
     if (length === 0 || length > bits || length <= bits - 8) {
         throw dataError(`Imported HMAC key length (${length}) must be a value up to 7 bits less than, and no greater than, the bit length of the key data (${bits}).`);

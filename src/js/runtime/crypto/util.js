@@ -4,11 +4,13 @@
 // is a function of the host; usages are bits and keys are records that no user code ever sees.
 import { DOMException } from '../events.js';
 
-const { crypto_copy } = host;
+const { crypto_copy, crypto_first_bits } = host;
 const { apply } = Reflect;
 const { isView } = ArrayBuffer;
 const bufferLength = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength').get;
-const TypedArray = Object.getPrototypeOf(Uint8Array.prototype);
+const TypedArray = Object.getPrototypeOf(globalThis.Uint8Array.prototype);
+export const { Uint8Array } = globalThis;
+const typedArrayLength = Object.getOwnPropertyDescriptor(TypedArray, 'length').get;
 const typedArrayTag = Object.getOwnPropertyDescriptor(TypedArray, Symbol.toStringTag).get;
 
 export const fail = (name, message) => new DOMException(message, name);
@@ -34,8 +36,9 @@ export function needBufferSource(v, what) {
     return v;
 }
 
-// A Uint8Array that no user code has.
+// A Uint8Array that no user code has, and its length without a getter that user code could have replaced.
 export const copyOf = crypto_copy;
+export const sizeOf = (bytes) => apply(typedArrayLength, bytes, []);
 
 export const isObject = (v) => (typeof v === 'object' && v !== null) || typeof v === 'function';
 
@@ -121,8 +124,4 @@ export function needUsages(bits) {
 }
 
 // The first `bits` bits of a buffer: what follows them in the last byte is zero.
-export function firstBits(buffer, bits) {
-    const bytes = new Uint8Array(buffer, 0, Math.ceil(bits / 8)), out = copyOf(bytes);
-    if (bits % 8 !== 0) out[out.length - 1] &= 0xff << (8 - (bits % 8));
-    return out.buffer;
-}
+export const firstBits = crypto_first_bits;

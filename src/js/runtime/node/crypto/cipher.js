@@ -205,11 +205,7 @@ export function getCipherInfo(nameOrNid, options) {
     if (keyLength !== undefined && keyLength !== key) return undefined;
     if (ivLength !== undefined && ivLength !== iv && !(authenticated && ivLength > 0)) return undefined;
     const info = { name: name.toLowerCase(), nid };
-    if (mode !== 'stream' && mode !== '' && blockSize > 1) info.blockSize = blockSize;
-    if (iv > 0) info.ivLength = ivLength ?? iv;
-    info.keyLength = key;
-    if (mode !== '') info.mode = mode;
-    return info;
+    return { ...info, blockSize, ivLength: ivLength ?? iv, keyLength: key, mode };
 }
 
 // ---- RSA
