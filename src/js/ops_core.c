@@ -153,7 +153,8 @@ int js_op_random_fill(struct js_args *a)
     struct js_bytes bytes;
     if (!js_bytes(js_arg(a, 0), &bytes))
         return CD_EINVAL;
-    io_random(js_worker_of(a)->io, IO_RAND_JS, bytes.ptr, bytes.len);
+    if (bytes.len > 0)
+        io_random(js_worker_of(a)->io, IO_RAND_JS, bytes.ptr, bytes.len);
     return 0;
 }
 

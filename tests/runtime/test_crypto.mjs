@@ -38,6 +38,7 @@ test('random values fill integer views only', () => {
     throws(() => crypto.getRandomValues([1]), 'TypeError');
     throws(() => crypto.getRandomValues(), 'TypeError');
     equal(crypto.getRandomValues(new Uint8Array(65536)).length, 65536);
+    equal(crypto.getRandomValues(new Uint8Array(0)).length, 0);
 });
 
 test('UUIDs are of version 4 and differ', () => {
@@ -109,6 +110,11 @@ test('DigestStream', async () => {
     const reason = new Error('enough');
     await broken.abort(reason);
     equal(await broken.digest.catch((e) => e), reason);
+    const disposed = new crypto.DigestStream('MD5');
+    disposed[Symbol.dispose]();
+    disposed[Symbol.dispose]();
+    await rejects(disposed.digest, 'TypeError', 'The DigestStream was disposed.');
+    await rejects(disposed.getWriter().write(message), 'TypeError', 'The DigestStream was disposed.');
     await rejects(new crypto.DigestStream('MD5').getWriter().write(5), 'TypeError', /received an object of non-ArrayBuffer/);
 });
 

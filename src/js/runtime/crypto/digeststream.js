@@ -17,13 +17,16 @@ function newHash(algorithm) {
 export class DigestStream extends WritableStream {
     #digest;
     #written = 0n;
+    #dispose;
 
     constructor(algorithm) {
         if (arguments.length === 0) throw new TypeError("Failed to construct 'DigestStream': 1 argument required, but only 0 present.");
         const hash = newHash(algorithm);
         const { promise, resolve, reject } = Promise.withResolvers();
         promise.then(undefined, () => {}); // Who does not ask for the digest need not hear of its failure.
+        let controller;
         super({
+            start: (c) => (controller = c),
             write: (chunk) => {
                 if (typeof chunk !== 'string' && !isBufferSource(chunk)) {
                     throw new TypeError('DigestStream is a byte stream but received an object of non-ArrayBuffer/ArrayBufferView/string type on its writable side.');
@@ -34,9 +37,17 @@ export class DigestStream extends WritableStream {
             abort: (reason) => reject(reason),
         });
         this.#digest = promise;
+        this.#dispose = () => {
+            const reason = new TypeError('The DigestStream was disposed.');
+            reject(reason);
+            controller.error(reason);
+        };
     }
     get digest() {
         return this.#digest;
+    }
+    [Symbol.dispose]() {
+        this.#dispose();
     }
     get bytesWritten() {
         return this.#written;
