@@ -1,6 +1,6 @@
 // bindings: [{"type":"plain_text","name":"SECRET","text":"not for you"},{"type":"service","name":"BACK","service":"test","entrypoint":"Deep"}]
 // The other script of test_other.mjs.
-import { RpcTarget, WorkerEntrypoint } from 'cloudflare:workers';
+import { DurableObject, RpcTarget, WorkerEntrypoint } from 'cloudflare:workers';
 
 const seen = [];
 let loads = 0;
@@ -56,10 +56,34 @@ export class Api extends WorkerEntrypoint {
     count() {
         return ++loads;
     }
+    greet(greeter, name) {
+        return greeter.greet(name);
+    }
+    mine(greeting) {
+        return this.ctx.exports.Propped({ props: { greeting } });
+    }
+    async aborted(signal) {
+        if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        return signal.reason;
+    }
     back(depth) {
         return this.env.BACK.down(depth);
     }
 }
+
+export class Propped extends WorkerEntrypoint {
+    props() {
+        return this.ctx.props;
+    }
+    fetch() {
+        return Response.json(this.ctx.props);
+    }
+}
+export class Cell extends DurableObject {}
+export class Legacy {
+    fetch() {}
+}
+export function helper() {}
 
 function slowly(count, fail = false) {
     let n = 0;

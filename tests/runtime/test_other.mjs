@@ -8,6 +8,12 @@ export class Deep extends WorkerEntrypoint {
     }
 }
 
+export class Greeter extends WorkerEntrypoint {
+    greet(name) {
+        return `${this.ctx.props.greeting} ${name}`;
+    }
+}
+
 let sent = 0;
 export class Leaver extends WorkerEntrypoint {
     async leave() {
@@ -86,6 +92,13 @@ test('what goes wrong', async ({ PEER, API, WRONG }) => {
     await rejects(() => PEER.fetch(`${url}/socket`), 'Error', /^A WebSocket cannot cross isolate boundaries yet/);
 });
 
+test('exports that are no entrypoints', async (env) => {
+    for (const name of ['Cell', 'Legacy']) {
+        await rejects(() => env[name].fetch(url), 'TypeError', `The entrypoint name ${name} refers to a Durable Object class, but the incoming request is trying to invoke it as a stateless worker.`);
+    }
+    await rejects(() => env.Helper.x(), 'TypeError', 'The entrypoint name helper was not found in this worker.');
+});
+
 test('calls', async ({ API }) => {
     equal(await API.add(1, 2), 3);
     const value = { map: new Map([[1, new Date(5)]]), bytes: new Uint8Array([1, 2]), error: new RangeError('x'), headers: new Headers({ a: 'b' }) };
@@ -104,11 +117,31 @@ test('stubs stay at home', async ({ API }) => {
     const cross = 'RPC stubs cannot cross isolate boundaries yet';
     await rejects(() => API.echo(() => {}), 'Error', cross);
     await rejects(() => API.echo({ a: [new (class extends RpcTarget {})()] }), 'Error', cross);
-    await rejects(() => API.echo(API), 'Error', cross);
     await rejects(() => API.target(), 'Error', cross);
     await rejects(() => API.config, 'Error', cross);
     await rejects(() => API.echo({}).x, 'Error', /await it first/);
-    await rejects(() => API.echo(new AbortController().signal), 'Error', 'AbortSignals cannot cross isolate boundaries yet');
+});
+
+test('services travel', async ({ API, PEER }, ctx) => {
+    const api = await API.echo(API);
+    equal(await api.add(1, 2), 3);
+    equal((await (await API.echo({ peer: PEER })).peer.fetch(`${url}/none`)).status, 204);
+    equal(await API.greet(ctx.exports.Greeter({ props: { greeting: 'Hi' } }), 'Ann'), 'Hi Ann');
+    const mine = await API.mine('Yo');
+    same([await mine.props(), mine.constructor.name], [{ greeting: 'Yo' }, 'Fetcher']);
+    same(await (await mine.fetch(url)).json(), { greeting: 'Yo' });
+});
+
+test('signals travel', async ({ API }) => {
+    const controller = new AbortController();
+    const answer = API.aborted(controller.signal);
+    await settle();
+    controller.abort(new RangeError('changed'));
+    const reason = await answer;
+    same([reason instanceof RangeError, reason.message], [true, 'changed']);
+    equal(await API.aborted(AbortSignal.abort('before')), 'before');
+    const signal = await API.echo(new AbortController().signal);
+    same([signal instanceof AbortSignal, signal.aborted], [true, false]);
 });
 
 test('streams in calls', async ({ API }) => {

@@ -10,6 +10,9 @@ const checks = []; // What can be said only once the bundle is evaluated.
 
 export const env = () => bindings;
 
+let script;
+export const scriptName = () => script;
+
 const makers = {
     plain_text: (b) => b.text,
     json: (b) => JSON.parse(b.text),
@@ -31,6 +34,7 @@ const makers = {
 };
 
 export function makeBindings(config) {
+    script = config.script;
     for (const b of config.bindings) {
         const make = makers[b.type];
         if (make === undefined) throw new Error(`Binding "${b.name}": the type ${b.type} is not available in this version of celld.`);

@@ -72,7 +72,7 @@ class Encoder {
             if (this.#ownership === TRANSFER) for (const ref of this.#given ?? []) ref.dispose();
             return message;
         } catch (error) {
-            dropLive(this.#live);
+            dropLive(this.#types, this.#live);
             throw error;
         }
     }
@@ -86,7 +86,7 @@ class Encoder {
     }
     #beside(v, type, payload = null, live = null) {
         if (this.#plain && live !== null) {
-            live.release?.();
+            dropLive([type], [live]);
             refuse(v);
         }
         const number = this.#types.length;
@@ -175,8 +175,8 @@ class Encoder {
     }
     #undo([slots, types, seen]) {
         this.#slots.length = slots;
-        this.#types.length = this.#payloads.length = types;
-        dropLive(this.#live.splice(types));
+        dropLive(this.#types.splice(types), this.#live.splice(types));
+        this.#payloads.length = types;
         this.#seen = new Map(seen);
     }
 
@@ -273,10 +273,13 @@ export const encode = (value, context, ownership) => new Encoder(context, owners
 
 // What a message holds is given up: nobody will open it.
 export function dropMessage(message) {
-    if (message?.live != null) dropLive(message.live);
+    if (message !== undefined && message.live !== null) dropLive(message.data.types, message.live);
 }
-function dropLive(live) {
-    for (const item of live) item?.release?.();
+function dropLive(types, live) {
+    for (let i = 0; i < live.length; i++) {
+        if (types[i] === 'stub' || types[i] === 'readable' || types[i] === 'writable') live[i].release();
+        else if (types[i] === 'promise' && live[i].data !== undefined) dropMessage(live[i]);
+    }
 }
 
 // Promises in a message are replaced by what they give before the message is delivered. undefined: there are none.
@@ -323,7 +326,7 @@ const makers = {
     response: ({ status, statusText, headers, cf, body }, live, to, made) => withBody(new Response(null, { status, statusText, headers: pairs(headers), cf }), body, made),
     signal({ aborted }, source, to) {
         const signal = newSignal();
-        if (!aborted) {
+        if (!aborted && source !== null) {
             onAbort(source, () => {
                 if (!to.context.ended) runIn(to.context.frame, abortSignal, undefined, signal, source.reason);
             });

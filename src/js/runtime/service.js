@@ -4,6 +4,7 @@
 //
 //     fetch(context, request, signal)   request: { method, url, fields, cf, state }, state being its BodyState or null.
 //                                       A promise of { status, statusText, fields, state, webSocket }; rejected with Failure.
+//     address                           what stands for it in another isolate: { script, entrypoint, props }
 //     withProps(props)                  of entrypoints of the own script
 //
 // Nothing of a channel is in reach of user code.

@@ -2,7 +2,7 @@
 import { newContext, runIn, startTimer } from './core.js';
 import { BodyState, bodyState, knownBody } from './body.js';
 import { offAbort, onAbort } from './abort.js';
-import { env } from './bindings.js';
+import { env, scriptName } from './bindings.js';
 import { flatHeaders } from './headers.js';
 import { inboundRequest, isResponse } from './http.js';
 import { decodeThrown, dropMessage, encodeThrown, reportThrown } from './rpc_message.js';
@@ -101,6 +101,10 @@ export class LoopbackChannel {
     }
     withProps(props) {
         return new LoopbackChannel(this.#name, props);
+    }
+    // Where other isolates find it.
+    get address() {
+        return { script: scriptName(), entrypoint: this.#name, props: this.#props };
     }
     retain() {
         return this;

@@ -2,23 +2,24 @@
 //
 // A call and its answer are values by structured clone, and pipes for streams (../event_call.c, ../pipe.c):
 //
-//     call:   { kind, entrypoint, depth, ... }
+//     call:   { kind, entrypoint, props, depth, ... }
 //             fetch: method, url, fields, cf, body      rpc: path, message; undefined: the property's value is wanted
 //     answer: { answer } or { failure: message }
 //
-// In a message for the wire, pipes says by number which of its objects beside is which pipe.
+// In a message for the wire, beside says by number what stands for the objects beside: a pipe's number, a service's address.
 import { runIn, startFor } from './core.js';
 import { BodyState, knownBody } from './body.js';
-import { offAbort, onAbort } from './abort.js';
+import { abortSignal, newSignal, offAbort, onAbort } from './abort.js';
 import { inboundRequest } from './http.js';
-import { dropMessage, encodeThrown } from './rpc_message.js';
+import { decode, dropMessage, encodeThrown } from './rpc_message.js';
 import { shareReadable } from './rpc_streams.js';
-import { Call, Deferred, Failure, PendingClient } from './rpc_target.js';
-import { callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
+import { Call, Deferred, Failure, Group, PendingClient } from './rpc_target.js';
+import { LoopbackChannel, callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
+import { scriptName } from './bindings.js';
 import { ReadableStream, bytesOf, sourceStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 
-const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close } = host;
+const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close, ws_pack, ws_unpack } = host;
 
 const INLINE_MAX = 1 << 20; // Larger bodies go through a pipe.
 const CROSS = 'RPC stubs cannot cross isolate boundaries yet';
@@ -103,6 +104,25 @@ class PipeWritable {
     }
 }
 
+// A pipe on which the reason comes when the signal is aborted; it ends with the event.
+function watched(context, signal) {
+    const pipe = pipe_open(context.id, true);
+    onAbort(signal, () => {
+        if (context.ended) return;
+        const reason = ws_pack(ship(encodeThrown(signal.reason, context), context, []));
+        startFor(context, pipe_write, pipe, reason, true).catch(nothing);
+    });
+    return pipe;
+}
+// The signal at the other side: never aborted if its sender ends first.
+function watching(context, pipe) {
+    const signal = newSignal();
+    startFor(context, source_read, pipe).then((bytes) => {
+        if (bytes !== undefined) abortSignal(signal, decode(unship(ws_unpack(bytes), [], context), new Group(context)));
+    }, nothing);
+    return signal;
+}
+
 function closeAll(pipes) {
     for (const pipe of pipes) {
         pipe_close(pipe);
@@ -118,22 +138,38 @@ function ship(message, context, pipes) {
     if (live === null) return { plain: true, data };
     const { types } = data;
     for (const type of types) {
-        if (type !== 'stub' && type !== 'service' && type !== 'promise' && type !== 'signal') continue;
+        if (type !== 'stub' && type !== 'promise') continue;
         dropMessage(message);
-        throw new Error(type === 'signal' ? 'AbortSignals cannot cross isolate boundaries yet' : CROSS);
+        throw new Error(CROSS);
     }
-    const numbers = types.map((type, i) => {
-        if (live[i] === null) return -1;
-        return pipes.push(type === 'readable' ? outgoing(context, live[i]) : incoming(context, live[i])) - 1;
+    const beside = types.map((type, i) => {
+        switch (type) {
+            case 'readable': return pipes.push(outgoing(context, live[i])) - 1;
+            case 'writable': return pipes.push(incoming(context, live[i])) - 1;
+            case 'signal': return live[i].aborted ? -1 : pipes.push(watched(context, live[i])) - 1;
+            case 'service': return live[i].address;
+            default: return null;
+        }
     });
-    return { plain: false, data, pipes: numbers };
+    return { plain: false, data, beside };
 }
 
-function unship(wire, pipes) {
+function unship(wire, pipes, context) {
     if (wire.plain) return { data: wire.data, live: null, given: null };
-    const live = wire.pipes.map((n, i) => (n < 0 ? null : wire.data.types[i] === 'readable' ? new PipeReadable(pipes[n]) : new PipeWritable(pipes[n])));
+    const live = wire.beside.map((what, i) => {
+        switch (wire.data.types[i]) {
+            case 'readable': return new PipeReadable(pipes[what]);
+            case 'writable': return new PipeWritable(pipes[what]);
+            case 'signal': return what < 0 ? null : watching(context, pipes[what]);
+            case 'service': return channelAt(what);
+            default: return null;
+        }
+    });
     return { data: wire.data, live, given: null };
 }
+
+// The channel to an entrypoint of any script of the application.
+const channelAt = ({ script, entrypoint, props }) => (script === scriptName() ? new LoopbackChannel(entrypoint, props) : new RemoteChannel(script, entrypoint, props));
 
 function shipBody(state, context, pipes, holds) {
     if (state === null) return null;
@@ -167,7 +203,7 @@ class RemoteCall {
             closeAll(pipes);
             throw new Failure(error?.status === undefined ? error : new Error(error.message));
         }
-        if (answer[0].failure !== undefined) throw new Failure(undefined, unship(answer[0].failure, answer[1]));
+        if (answer[0].failure !== undefined) throw new Failure(undefined, unship(answer[0].failure, answer[1], this.context));
         return answer;
     }
     cancel() {
@@ -178,9 +214,14 @@ class RemoteCall {
 export class RemoteChannel {
     #script;
     #entrypoint;
-    constructor(script, entrypoint) {
+    #props;
+    constructor(script, entrypoint, props = undefined) {
         this.#script = script;
         this.#entrypoint = entrypoint;
+        this.#props = props;
+    }
+    get address() {
+        return { script: this.#script, entrypoint: this.#entrypoint, props: this.#props };
     }
     retain() {
         return this;
@@ -200,12 +241,12 @@ export class RemoteChannel {
         let value;
         try {
             checkDepth(from);
-            value = { kind: 'rpc', entrypoint: this.#entrypoint, depth: from.depth + 1, path, message: message === undefined ? undefined : ship(message, from, pipes) };
+            value = { kind: 'rpc', entrypoint: this.#entrypoint, props: this.#props, depth: from.depth + 1, path, message: message === undefined ? undefined : ship(message, from, pipes) };
         } catch (error) {
             throw new Failure(error);
         }
         const [{ answer }, came] = await remote.start(this.#script, value, pipes);
-        return { message: unship(answer, came), disposer: false };
+        return { message: unship(answer, came, from), disposer: false };
     }
 
     fetch(from, { method, url, fields, cf, state }, signal) {
@@ -214,7 +255,7 @@ export class RemoteChannel {
         const remote = new RemoteCall(from);
         const deferred = new Deferred();
         const body = shipBody(state, from, pipes, false);
-        const started = remote.start(this.#script, { kind: 'fetch', entrypoint: this.#entrypoint, depth: from.depth + 1, method, url, fields, cf, body }, pipes);
+        const started = remote.start(this.#script, { kind: 'fetch', entrypoint: this.#entrypoint, props: this.#props, depth: from.depth + 1, method, url, fields, cf, body }, pipes);
         const stop = () => {
             deferred.reject(new Failure(signal.reason));
             remote.cancel();
@@ -302,18 +343,18 @@ function fail(context, message) {
     reply(context, (pipes) => ({ failure: ship(message, context, pipes) }));
 }
 
-function callFetch(context, { entrypoint, method, url, fields, cf, body }, pipes) {
+function callFetch(context, { entrypoint, props, method, url, fields, cf, body }, pipes) {
     const request = inboundRequest(method, url, () => fields, unshipBody(body, pipes), cf, context);
     const respond = ({ status, statusText, fields: answered, state, webSocket }) =>
         reply(context, (sent) => {
             if (webSocket !== null) throw new Error('A WebSocket cannot cross isolate boundaries yet: answer it in the script that the client reaches.');
             return { answer: { status, statusText, fields: answered, body: shipBody(state, context, sent, true) } };
         });
-    serveFetch(context, entrypoint, undefined, request, respond, (message) => fail(context, message));
+    serveFetch(context, entrypoint, props, request, respond, (message) => fail(context, message));
 }
 
-function callMethod(context, { entrypoint, path, message }, pipes) {
-    const served = serveCall(context, entrypoint, undefined, path, message === undefined ? undefined : unship(message, pipes), false);
+function callMethod(context, { entrypoint, props, path, message }, pipes) {
+    const served = serveCall(context, entrypoint, props, path, message === undefined ? undefined : unship(message, pipes, context), false);
     served.result.then(
         ({ message: result }) => {
             reply(context, (sent) => ({ answer: ship(result, context, sent) }));
