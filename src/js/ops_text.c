@@ -56,6 +56,40 @@ int js_op_url_parse(struct js_args *a)
     return rc;
 }
 
+/* url_parts(text, base or undefined, places): the href; undefined when it is not valid. places: undefined, or
+ * an Int32Array for the eight numbers of url_parse. */
+int js_op_url_parts(struct js_args *a)
+{
+    struct cd_buf text = {0}, base = {0};
+    struct js_bytes places;
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
+    bool has_base = !js_is_undefined(js_arg(a, 1));
+    if (rc == 0 && has_base)
+        rc = js_to_utf8(a->js, js_arg(a, 1), &base);
+    if (rc == 0) {
+        ada_url url = has_base
+                          ? ada_parse_with_base(cd_buf_cstr(&text), text.len, cd_buf_cstr(&base), base.len)
+                          : ada_parse(cd_buf_cstr(&text), text.len);
+        if (ada_is_valid(url)) {
+            const ada_url_components *c = ada_get_components(url);
+            const uint32_t part[] = {c->protocol_end, c->username_end,   c->host_start,   c->host_end,
+                                     c->port,         c->pathname_start, c->search_start, c->hash_start};
+            CD_STATIC_ASSERT(ada_url_omitted == UINT32_MAX, "-1 as an int32_t");
+            if (js_bytes(js_arg(a, 2), &places) && places.len == sizeof part)
+                memcpy(places.ptr, part, sizeof part);
+            ada_string href = ada_get_href(url);
+            js_value v;
+            rc = js_string(a->js, cd_str_of(href.data, href.length), &v);
+            if (rc == 0)
+                js_return(a, v);
+        }
+        ada_free(url);
+    }
+    cd_buf_deinit(&text);
+    cd_buf_deinit(&base);
+    return rc;
+}
+
 /* url_set(href, part, text): the setters of URL; part in the order below. The new parts as of url_parse;
  * undefined: not valid, nothing changed. */
 int js_op_url_set(struct js_args *a)

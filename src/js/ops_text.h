@@ -15,6 +15,7 @@
     X(codec_step)                                                                                            \
     X(codec_stop)                                                                                            \
     X(url_parse)                                                                                             \
+    X(url_parts)                                                                                             \
     X(url_set)
 
 #endif

@@ -5,13 +5,13 @@
 import { expose } from './core.js';
 import { encodeUtf8 } from './encoding.js';
 
-const { url_parse, url_set, utf8_decode } = host;
+const { url_parse, url_parts, url_set, utf8_decode } = host;
 
 // The URL as the WHATWG writes it, or a TypeError that says what is wrong.
 export function parseUrl(text, message) {
-    const parts = url_parse(text, undefined);
-    if (parts === undefined) throw new TypeError(`${message}${text}`);
-    return parts[0];
+    const href = url_parts(text, undefined, undefined);
+    if (href === undefined) throw new TypeError(`${message}${text}`);
+    return href;
 }
 
 // Positions in what url_parse gives.
@@ -22,7 +22,11 @@ const SET_PROTOCOL = 0, SET_USERNAME = 1, SET_PASSWORD = 2, SET_HOST = 3, SET_HO
 const needArguments = (count, given, what) => {
     if (given < count) throw new TypeError(`${what}: ${count} argument${count > 1 ? 's' : ''} required, but only ${given} present.`);
 };
-const parse = (url, base) => url_parse(`${url}`, base === undefined ? undefined : `${base}`);
+const places = new Int32Array(8);
+function parse(url, base) {
+    const href = url_parts(`${url}`, base === undefined ? undefined : `${base}`, places);
+    return href === undefined ? undefined : [href, places[0], places[1], places[2], places[3], places[4], places[5], places[6], places[7], undefined];
+}
 
 export class URL {
     #parts;
@@ -37,7 +41,7 @@ export class URL {
 
     static canParse(url, base = undefined) {
         needArguments(1, arguments.length, "Failed to execute 'canParse' on 'URL'");
-        return parse(url, base) !== undefined;
+        return url_parts(`${url}`, base === undefined ? undefined : `${base}`, undefined) !== undefined;
     }
     static parse(url, base = undefined) {
         needArguments(1, arguments.length, "Failed to execute 'parse' on 'URL'");
@@ -72,7 +76,7 @@ export class URL {
         this.#reload();
     }
     get origin() {
-        return this.#parts[ORIGIN];
+        return (this.#parts[ORIGIN] ??= url_parse(this.#parts[HREF], undefined)[ORIGIN]);
     }
     get protocol() {
         return this.#parts[HREF].slice(0, this.#parts[PROTOCOL_END]);
@@ -158,7 +162,7 @@ export class URL {
 
     // What somebody needs who connects to it; undefined: not valid.
     static parts(text) {
-        const parts = url_parse(text, undefined);
+        const parts = parse(text, undefined);
         if (parts === undefined) return undefined;
         const url = new URL(PARSED, parts);
         return { href: parts[HREF], protocol: url.protocol, host: url.host, hostname: url.hostname, port: url.port, path: url.pathname + url.search };
@@ -200,13 +204,15 @@ const hex = (c) => (c >= 48 && c <= 57 ? c - 48 : c >= 65 && c <= 70 ? c - 55 : 
 
 const encodePart = (text) => (PLAIN.test(text) ? text : encodeURIComponent(text).replace(ODD, encodeOdd));
 
+const asItIs = (text) => text;
 function parsePairs(text) { // [name, value, ...]
     const pairs = [];
     if (text === '') return pairs;
+    const decode = !SPECIAL.test(text) && text.isWellFormed() ? asItIs : decodePart;
     for (const piece of text.split('&')) {
         if (piece === '') continue;
         const at = piece.indexOf('=');
-        pairs.push(decodePart(at < 0 ? piece : piece.slice(0, at)), at < 0 ? '' : decodePart(piece.slice(at + 1)));
+        pairs.push(decode(at < 0 ? piece : piece.slice(0, at)), at < 0 ? '' : decode(piece.slice(at + 1)));
     }
     return pairs;
 }

@@ -257,6 +257,7 @@ function compile(input, options, encode) {
         regExp: regExpOf(parts, options),
         names: parts.filter((p) => p.type !== FIXED).map((p) => p.name),
         hasGroups: parts.some((p) => p.type === REGEX),
+        matchesAll: parts.length === 1 && parts[0].type === FULL && parts[0].modifier === '' && parts[0].prefix === '' && parts[0].suffix === '',
     };
 }
 const PLAIN = { delimiter: '', prefix: '', ignoreCase: false };
@@ -509,7 +510,7 @@ export class URLPattern {
     test(input = undefined, base = undefined) {
         const components = this.#components;
         const values = this.#inputs(input, base);
-        return values !== null && COMPONENTS.every((name) => components[name].regExp.test(values[name]));
+        return values !== null && COMPONENTS.every((name) => components[name].matchesAll || components[name].regExp.test(values[name]));
     }
 
     exec(input = undefined, base = undefined) {
@@ -519,7 +520,7 @@ export class URLPattern {
         const result = { inputs: [isDictionary(input) ? dictionary(input) : `${input}`] };
         if (base !== undefined) result.inputs.push(`${base}`);
         for (const name of COMPONENTS) {
-            const found = components[name].regExp.exec(values[name]);
+            const found = components[name].matchesAll ? [values[name], values[name]] : components[name].regExp.exec(values[name]);
             if (!Array.isArray(found)) return null; // exec() may be the user's own.
             const groups = {};
             components[name].names.forEach((key, i) => (groups[key] = found[i + 1]));
