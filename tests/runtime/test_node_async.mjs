@@ -187,6 +187,15 @@ test('process', async () => {
     equal(Object.prototype.toString.call(process), '[object process]');
 });
 
+test('process hears of rejections that nobody handles', async () => {
+    const heard = once(process, 'unhandledRejection');
+    const promise = Promise.reject(new Error('lost'));
+    const [reason, which] = await heard;
+    equal(reason.message, 'lost');
+    equal(which, promise);
+    process.removeAllListeners('unhandledRejection');
+});
+
 test('createRequire', () => {
     const require = createRequire('/bundle/index.js');
     equal(require('util'), util);

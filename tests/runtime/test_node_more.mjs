@@ -1,5 +1,7 @@
 // node:http without a server, node:readline, node:worker_threads, node:cluster, node:repl, node:tty.
 import cluster from 'node:cluster';
+import dns from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import fs from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -79,6 +81,11 @@ test('modules of one thread', async () => {
     ok(new repl.Recoverable(new Error('x')) instanceof SyntaxError);
     ok(repl.builtinModules.includes('fs'));
     equal(tty.isatty(1), false);
+    same(dns.getServers(), []);
+    const resolver = new Resolver();
+    resolver.setServers(['1.1.1.1']);
+    same(resolver.getServers(), ['1.1.1.1']);
+    throws(() => dns.lookup('a.example', () => {}), 'Error', 'The dns.lookup API is not implemented in celld');
     equal(throws(() => tls.connect({ checkServerIdentity() {} }), 'Error').code, 'ERR_OPTION_NOT_IMPLEMENTED');
     equal(throws(() => tls.connect({ port: 1 }), 'Error').code, 'ERR_METHOD_NOT_IMPLEMENTED');
 });

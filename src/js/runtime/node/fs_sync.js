@@ -567,7 +567,7 @@ export function copyFileSync(src, dest, mode = 0) {
     const from = pathOf(src, 'src');
     const to = pathOf(dest, 'dest');
     validateInteger(mode, 'mode', 0, 7);
-    if (mode & constants.COPYFILE_FICLONE_FORCE) throw fsError('ENOTSUP', 'copyfile', from, to);
+    if (mode & constants.COPYFILE_FICLONE_FORCE) throw Object.assign(fsError('ENOTSUP', 'copyfile', from, to), { message: 'COPYFILE_FICLONE_FORCE is unsupported' });
     const a = walk(from, 'copyfile', true, [from, to]);
     if (a.node === undefined) throw a.fail('ENOENT');
     if (a.node.isDir) throw a.fail('EISDIR');

@@ -79,7 +79,7 @@ function tlsOptions(path, options) {
 
 // What is no function, and the few functions that have an answer here.
 const VALUES = {
-    dns: () => ({ ...DNS, ADDRCONFIG: 1024, ALL: 256, V4MAPPED: 2048, promises: stub('dns/promises') }),
+    dns: () => ({ ...DNS, ADDRCONFIG: 1024, ALL: 256, V4MAPPED: 2048 }),
     'dns/promises': () => ({ ...DNS }),
     domain: () => ({ _stack: [], active: null }),
     http: () => ({ METHODS: http.METHODS, STATUS_CODES: http.STATUS_CODES, maxHeaderSize: 16384, globalAgent: {} }),

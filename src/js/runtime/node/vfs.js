@@ -84,7 +84,7 @@ export class File extends Node {
         return this.#bytes.subarray(0, this.#length);
     }
     resize(length) {
-        if (length > FILE_MAX) throw fsError('EFBIG', 'write');
+        if (length > FILE_MAX) throw Object.assign(fsError('EFBIG', 'write'), { message: 'File size limit exceeded' });
         if (length > this.#bytes.length) {
             const more = new Uint8Array(Math.max(length, Math.min(this.#bytes.length * 2, FILE_MAX)));
             more.set(this.bytes);
