@@ -63,6 +63,7 @@ test('redirects', async (env) => {
     equal(await r.text(), 'moved');
     await rejects(fetch(`${env.ORIGIN}/loop`), 'TypeError', 'Too many redirects.');
     await rejects(fetch(to(302, 'http://['), {}), 'TypeError', /invalid URL/);
+    await rejects(fetch(to(302, 'data:,x')), 'TypeError', 'Fetch API cannot load: data:,x'); // Only what the caller names.
 });
 
 test('a body that is cut off rejects', async (env) => {

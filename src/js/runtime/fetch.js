@@ -41,7 +41,7 @@ async function send(context, request) {
     if (state !== null && state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
     for (let hops = 0; ; hops++) {
         const scheme = url.slice(0, url.indexOf(':') + 1);
-        if (scheme === 'data:') return fetchData(url, method);
+        if (scheme === 'data:' && hops === 0) return fetchData(url, method);
         if (scheme !== 'http:' && scheme !== 'https:') throw new TypeError(`Fetch API cannot load: ${url}`);
         const answer = await once(context, method, url, fields, state, signal);
         const location = REDIRECTS.has(answer.status) && request.redirect !== 'manual' ? find(answer.fields, 'location') : undefined;
