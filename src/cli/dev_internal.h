@@ -31,6 +31,10 @@ void cli_dev_error(const struct cli_dev_view *v, const char *what, struct cd_str
 void cli_dev_warning(const struct cli_dev_view *v,
                      struct cd_str lines); /* Lines as they are; none: nothing. */
 
+/* dev_lines.c: appends a line of the node's log, which is JSON, as people see it. False: it is for --logs,
+ * which logs says. */
+bool cli_dev_line(const struct cli_dev_view *v, bool logs, struct cd_str line, struct cd_buf *out);
+
 /* ---- dev_node.c: the node: the child process that serves (operations.md 4.2, 4.3, 4.5) ---- */
 
 struct cli_dev_node {

@@ -77,9 +77,12 @@ static void environment(struct cli_dev *d, struct words *w)
 {
     char digest[DEPLOY_SHA256_LEN + 1];
     const char *state = cd_buf_cstr(&d->state);
+    bool own_log = false;
     for (const char *const *entry = d->c->env; *entry != NULL; entry++) {
         bool log = cd_str_starts(cd_str(*entry), CD_STR("CELLD_LOG="));
-        if (is_passed(*entry) && (!log || d->logs))
+        own_log |= log;
+        if (is_passed(*entry) && !cd_str_starts(cd_str(*entry), CD_STR("CELLD_LOG_FORMAT=")) &&
+            (!log || d->logs))
             word_add(w, "%s", *entry);
     }
     deploy_sha256(d->project[0].project.root, digest);
@@ -88,21 +91,14 @@ static void environment(struct cli_dev *d, struct words *w)
     word_add(w, "CELLD_NODE=dev-%.12s", digest);
     word_add(w, "CELLD_WATCH=%s/runtime", state);
     word_add(w, "CELLD_INTERNAL_DEV_STORE=%s", state);
+    word_add(w, "CELLD_LOG_FORMAT=json"); /* cli_dev_line reads it. */
     if (!d->logs)
-        word_add(w, "CELLD_LOG=error");
+        word_add(w, "CELLD_LOG=error,worker=debug,request=info");
+    else if (!own_log)
+        word_add(w, "CELLD_LOG=info,worker=debug");
 }
 
 /* ---- Its output ---- */
-
-/* Whether a line of its log is about an error: "TIME ERROR target: ...", or the same as JSON. */
-static bool is_error(struct cd_str line)
-{
-    struct cd_str rest = line, word;
-    if (cd_str_find_str(line, CD_STR("\"level\":\"error\""), 0) != SIZE_MAX)
-        return true;
-    return cd_str_next(&rest, ' ', &word) && cd_str_next(&rest, ' ', &word) &&
-           cd_str_eq(word, CD_STR("ERROR"));
-}
 
 static void announced(struct cli_dev *d, struct cd_str line)
 {
@@ -126,12 +122,11 @@ static void line_take(struct cli_dev *d, struct cd_str line)
         announced(d, line);
         return;
     }
-    if (cd_str_starts(line, CD_STR(PUBLIC)) || (!d->logs && !is_error(line)))
-        return;
-    cd_buf_add_str(&text, line);
-    cd_buf_add_byte(&text, '\n');
-    int rc = io_console_write(d->io, IO_STDOUT, cd_buf_str(&text));
-    CD_MAYBE(rc == IO_OK); /* Nobody reads it any more. */
+    if (!cd_str_starts(line, CD_STR(PUBLIC)) && cli_dev_line(&d->view, d->logs, line, &text)) {
+        cd_buf_add_byte(&text, '\n');
+        int rc = io_console_write(d->io, IO_STDOUT, cd_buf_str(&text));
+        CD_MAYBE(rc == IO_OK); /* Nobody reads it any more. */
+    }
     cd_buf_deinit(&text);
 }
 

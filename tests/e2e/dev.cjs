@@ -352,18 +352,30 @@ check('the node ends with celld dev, and celld dev with the node', async () => {
     equal(await program.exited, 0, 'exit code');
 }, 120);
 
-check('logs are shown when asked for, errors always', async () => {
-    const project = new Project('logs', { 'src/index.js': 'export default { fetch(r) { console.log("said so"); if (r.url.endsWith("/bad")) throw new Error("oh no"); return new Response("ok"); } };' });
+check('what the Worker says and is asked is shown; what the node says, when asked for', async () => {
+    const project = new Project('logs', {
+        'src/index.ts': [
+            'export default {',
+            '    fetch(request: Request) {',
+            '        console.log("said so", { a: [1] });',
+            '        console.warn("take care");',
+            '        if (request.url.endsWith("/bad")) throw new Error("oh no");',
+            '        return new Response("ok");',
+            '    },',
+            '};',
+        ].join('\n'),
+    }, { main: 'src/index.ts' });
     let program = await dev(project);
-    await program.get();
+    await program.get('/page?secret=1');
     await program.get('/bad');
-    await program.line(/ERROR \S*worker: .*oh no/);
-    ok(!program.stdout.includes('said so'), program.stdout);
+    await program.line(/^GET \/bad 500/m);
+    ok(/^said so \{ a: \[ 1 \] \}\ntake care\nGET \/page 200/m.test(program.stdout), program.stdout);
+    ok(/^error uncaught in fetch: Error: oh no\n {4}at .*src\/index\.ts:5:\d+\)?$/m.test(program.stdout), program.stdout);
+    ok(!program.stdout.includes('deployment_adopted') && !program.stdout.includes('secret'), program.stdout);
     await program.end();
     program = await dev(project, ['--logs']);
     ok(/^ {2}Logs {4}shown$/m.test(program.stdout), program.stdout);
-    await program.get();
-    await program.line(/INFO \S*worker: .*said so/);
+    await program.line(/^INFO celld: deployment_adopted script="/m);
     await program.end();
 }, 120);
 
