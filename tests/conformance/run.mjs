@@ -123,7 +123,7 @@ async function main() {
 function document(results) {
     const whole = positionals.length === 0 && options.case === undefined;
     if (!whole) return true;
-    const text = compatibility(results);
+    const text = compatibility(results, readFileSync(`${here}/notes.md`, 'utf8'));
     if (options.docs) writeFileSync(docs, text);
     let written = '';
     try {

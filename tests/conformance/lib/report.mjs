@@ -28,11 +28,12 @@ function differences(results, verdict, reason) {
     return lines.length > 0 ? lines : ['', 'None.'];
 }
 
-export const compatibility = (results) =>
+// notes: the text of notes.md, for what no case can measure.
+export const compatibility = (results, notes) =>
     [
         '# Compatibility with workerd',
         '',
-        'Made by `tools/conformance --docs` from its results; do not edit.',
+        'Made by `tools/conformance --docs` from its results and `tests/conformance/notes.md`; do not edit.',
         '',
         `Each case of \`tests/conformance\` runs on celld and on workerd ${results.workerd} with the same modules, with compatibility`,
         `date ${results.date}. Both have to give the same observation, and the assertion of the case has to hold on both. A known`,
@@ -40,6 +41,7 @@ export const compatibility = (results) =>
         '',
         ...table(results),
         '',
+        ...(notes === '' ? [] : [notes.trim(), '']),
         '## Known differences',
         ...differences(results, 'known', (c) => c.why),
         '',
