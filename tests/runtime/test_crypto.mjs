@@ -90,6 +90,15 @@ test('a digest is of what was there at the call', async () => {
     equal(hex(await promise), v.digest['SHA-256']);
 });
 
+test('what getters of parameters do to the data is seen', async () => {
+    const key = await secret(key16, 'AES-GCM', ['encrypt']), hmac = await secret(key16, { name: 'HMAC', hash: 'SHA-1' }, ['sign']);
+    const gone = (bytes) => structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+    const a = new Uint8Array(64), b = new Uint8Array(64), c = new Uint8Array(16);
+    equal((await subtle.encrypt({ name: 'AES-GCM', get iv() { gone(a); return iv; } }, key, a)).byteLength, 16);
+    equal(hex(await subtle.sign({ name: 'HMAC', get hash() { gone(b); return undefined; } }, hmac, b)), hex(await subtle.sign('HMAC', hmac, new Uint8Array(0))));
+    await rejects(subtle.importKey('raw', c, { name: 'AES-GCM', get length() { gone(c); return 128; } }, true, ['encrypt']), 'DataError');
+});
+
 test('DigestStream', async () => {
     for (const [name, want] of [...Object.entries(v.digest), ...Object.entries(v.crc)]) {
         const stream = new crypto.DigestStream(name);

@@ -278,6 +278,7 @@ test('Diffie-Hellman', async () => {
     equal(small.generateKeys('hex'), '08'); // 5^6 mod 23
     equal(small.computeSecret('13', 'hex', 'hex'), '02'); // 19^6 mod 23
     code(() => g.computeSecret(Buffer.from([1])), 'ERR_CRYPTO_INVALID_KEYLEN');
+    equal(crypto.createDiffieHellman('05', 'hex').generateKeys().length, 1);
     same([g.verifyError, crypto.createDiffieHellman('21', 'hex').verifyError], [0, 3]); // 33 is no prime.
     code(() => crypto.getDiffieHellman('modp99'), 'ERR_CRYPTO_UNKNOWN_DH_GROUP');
 });

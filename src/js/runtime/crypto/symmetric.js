@@ -52,12 +52,19 @@ function derivedAes(a) {
     return a.length;
 }
 
+// In workerd the parameters of signing are one dictionary for all algorithms, and those of importing are another: members that an
+// algorithm does not use are read, once, all the same.
+const alsoReads = (name) => (raw) => {
+    void raw[name];
+    return { __proto__: null };
+};
+
 function aes(name, suffix, allowed, operations) {
     const readLength = (raw) => ({ __proto__: null, length: member.integer(raw, 'length', 0xffff) });
     define(name, {
         ...operations,
         generateKey: [readLength, generateAes(allowed)],
-        importKey: [undefined, importAes(allowed, suffix)],
+        importKey: [alsoReads('length'), importAes(allowed, suffix)],
         exportKey: [undefined, exportSecret((key) => `A${key.length}${suffix}`)],
         keyLength: [readLength, derivedAes],
     });
@@ -168,8 +175,8 @@ function derivedHmac(a) {
 }
 
 define('HMAC', {
-    sign: [undefined, (a, key, data) => crypto_hmac(hashName(key.hash), key.material, data)],
-    verify: [undefined, (a, key, data, signature) => crypto_equal(crypto_hmac(hashName(key.hash), key.material, data), signature) === true],
+    sign: [alsoReads('hash'), (a, key, data) => crypto_hmac(hashName(key.hash), key.material, data)],
+    verify: [alsoReads('hash'), (a, key, data, signature) => crypto_equal(crypto_hmac(hashName(key.hash), key.material, data), signature) === true],
     generateKey: [readHmac, generateHmac],
     importKey: [readHmac, importHmac],
     exportKey: [undefined, exportSecret((key) => hmacAlg[key.hash])],

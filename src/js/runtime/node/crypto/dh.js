@@ -40,7 +40,7 @@ const shared = {
         if (state.privateKey === undefined) {
             const size = state.prime.byteLength, bytes = new Uint8Array(size + 8), p = big(state.prime);
             random_fill(bytes); // 64 bits more than the prime has: what is left of them by the remainder is even.
-            state.privateKey = bytesOfBig((big(bytes) % (p - 3n)) + 2n, 1);
+            state.privateKey = bytesOfBig(p > 5n ? (big(bytes) % (p - 3n)) + 2n : 1n, 1);
         }
         state.publicKey = Buffer.from(crypto_modexp(state.generator, state.privateKey, state.prime));
         return this.getPublicKey(encoding);
