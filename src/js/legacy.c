@@ -328,8 +328,8 @@ static size_t put(uint16_t *to, uint32_t c)
 static int run(const struct job *j, struct cd_str bytes, bool fatal, size_t *used, struct cd_buf *out)
 {
     const uint8_t *p = (const uint8_t *)bytes.ptr;
-    /* No byte gives more than two units: a failed look uses at least one byte for its one. */
-    uint16_t *to = (uint16_t *)(void *)cd_buf_reserve(out, 4 * bytes.len + 4);
+    /* No byte gives more than one unit: two units come of two bytes or more. */
+    uint16_t *to = (uint16_t *)(void *)cd_buf_reserve(out, 2 * bytes.len);
     size_t n = 0, i = 0;
     int rc = 0;
     while (i < bytes.len) {

@@ -164,6 +164,20 @@ test('malformed characters leave the ASCII that follows', () => {
     }
 });
 
+test('any bytes in pieces are what they are in one', () => {
+    const lead = [0x1b, 0x24, 0x28, 0x42, 0x4a, 0x81, 0x8e, 0x8f, 0x88, 0xa1, 0xd8, 0xdc, 0x30, 0x62, 0xff];
+    for (const name of ['big5', 'euc-jp', 'euc-kr', 'gb18030', 'iso-2022-jp', 'shift_jis', 'utf-16be', 'utf-16le', 'utf-8', 'windows-1255']) {
+        for (let seed = 1, round = 0; round < 50; round++) {
+            const random = () => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) >>> 16;
+            const input = Uint8Array.from({ length: 64 }, () => (random() % 2 ? lead[random() % lead.length] : random()));
+            const d = new TextDecoder(name);
+            let got = '';
+            for (let at = 0; at < input.length;) got += d.decode(input.subarray(at, (at += 1 + random() % 5)), { stream: true });
+            equal(got + d.decode(), new TextDecoder(name).decode(input), `${name} ${input}`);
+        }
+    }
+});
+
 test('every decoder begins anew after the end', () => {
     for (const name of ['big5', 'euc-jp', 'gb18030', 'iso-2022-jp', 'shift_jis', 'utf-16le']) {
         const d = new TextDecoder(name);
