@@ -144,7 +144,7 @@ class ResultState {
     // The client for one call on the result.
     client() {
         if (this.disposed) throw new Error('RPC promise used after being disposed.');
-        if (this.context !== undefined) checkContext(this.context, 'JsRpcPromise');
+        if (this.context !== undefined) checkContext(this.context, this.#call !== undefined ? 'Pipeline' : 'JsRpcPromise');
         this.promise.catch(nothing); // Who calls on the result hears of the failure there.
         if (this.#call !== undefined) return this.#call.pipeline;
         const ref = stubRef(this.#value);

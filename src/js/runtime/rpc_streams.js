@@ -4,6 +4,7 @@
 // asks it chunk by chunk, so that back-pressure goes through. Chunks are copied.
 import { offAbort, onAbort } from './abort.js';
 import { runIn } from './core.js';
+import { trafficOf } from './rpc_target.js';
 import { ReadableStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 
@@ -81,15 +82,18 @@ export function shareReadable(stream, context, holds) {
 export function openReadable(share, context, failure = () => new Error(PREMATURE), signal = null) {
     let open = true;
     let stop = quiet;
+    const { calls } = trafficOf(context);
+    const ending = { cancel: () => drop() }; // When the reader's event ends.
     const close = (end = 'done') => {
         open = false;
+        calls.delete(ending);
         if (signal !== null) offAbort(signal, stop);
         share[end]();
     };
     const drop = () => {
         if (open) close('release');
     };
-    context.onEnd(drop);
+    calls.add(ending);
     const source = {
         start(controller) {
             share.onLost(() => {
@@ -143,11 +147,14 @@ export function shareWritable(stream, context, holds) {
 
 export function openWritable(share, context) {
     let open = true;
+    const { calls } = trafficOf(context);
     const end = () => {
         if (open) share.release();
         open = false;
+        calls.delete(ending);
     };
-    context.onEnd(end);
+    const ending = { cancel: end }; // When the writer's event ends.
+    calls.add(ending);
     const use = (name, ...args) => {
         if (share.lost) throw new Error(GONE);
         return share.call(name, ...args);
@@ -156,6 +163,7 @@ export function openWritable(share, context) {
         write: (chunk) => use('write', copyOf(chunk)),
         async close() {
             open = false;
+            calls.delete(ending);
             try {
                 await use('close');
             } finally {

@@ -28,7 +28,7 @@ const NO_LONGER = 'The execution context which hosts this callback is no longer 
 // Kept for an event from its first call, in either direction, until it ends.
 class Traffic {
     serving = new Set(); // Deferred: calls that run in it
-    calls = new Set(); // Call: what it asked for
+    calls = new Set(); // Call: what it asked for, and other things with cancel()
     refs = new Set(); // stubs that it holds
     constructor(context) {
         context.onEnd(() => {
