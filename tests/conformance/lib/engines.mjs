@@ -53,7 +53,8 @@ class Engine {
         const late = new AbortController();
         const ended = await Promise.race([this.exited.then(() => true), sleep(patience, false, { signal: late.signal })]);
         late.abort();
-        if (ended) return;
+        if (ended && (this.name !== 'celld' || this.end === 'code 0')) return;
+        if (ended) throw new Error(`celld ended with ${this.end} after SIGTERM; see ${this.log}`);
         this.child.kill('SIGKILL');
         await this.exited;
         if (this.name === 'celld') throw new Error(`celld did not end within ${patience} ms of SIGTERM`);
