@@ -1,4 +1,4 @@
-// runtime/crypto_vectors.js: known answers for the tests of cryptography, made with Node 20 (OpenSSL 3.0) and, for the checksums, with a
+// runtime/crypto_vectors.js: known answers for the tests of cryptography, made with Node 20 and openssl 3.0 and, for the checksums, with a
 // few lines of Python from their polynomials. Keys are made for these tests. Bytes are hex or base64 as the names of the tests say.
 export const text = 'celld keeps its word: \u00e9\u20ac';
 export const digest = {
@@ -84,3 +84,10 @@ export const crc = {
     "crc32c": "82674c4b",
     "crc64nvme": "1ab1e244624a7eff"
 };
+export const certificate = {
+    "pem": "-----BEGIN CERTIFICATE-----\nMIIB7zCCAZagAwIBAgIEEjSrzTAKBggqhkjOPQQDAjA0MQswCQYDVQQGEwJERTEO\nMAwGA1UECgwFY2VsbGQxFTATBgNVBAMMDHRlc3QuZXhhbXBsZTAgFw0yNjExMzAx\nMDQ1MDdaGA8yMTI2MTEwNjEwNDUwN1owNDELMAkGA1UEBhMCREUxDjAMBgNVBAoM\nBWNlbGxkMRUwEwYDVQQDDAx0ZXN0LmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjO\nPQMBBwNCAAQD2H7ZZ6qWZwqKbdSAL8o2F/8Sl3C12cQYle/sIup9CevptW06fmXz\nP8w3ILbNmJkxEsBLql9vu4Sb5QqriMu+o4GTMIGQMB0GA1UdDgQWBBR012qtHUjJ\nyp4JtHK9gXRXrT9phTAfBgNVHSMEGDAWgBR012qtHUjJyp4JtHK9gXRXrT9phTAP\nBgNVHRMBAf8EBTADAQH/MD0GA1UdEQQ2MDSCDHRlc3QuZXhhbXBsZYIOKi53aWxk\nLmV4YW1wbGWHBH8AAAGBDmFAdGVzdC5leGFtcGxlMAoGCCqGSM49BAMCA0cAMEQC\nIFzKF8z665cU+D2OzrXhAJekHd0fTPGP5HcP5RQZvCV6AiAwqTPpimBAT14cbOqM\n9aJYezWcePzRDX7453+nuoH7fA==\n-----END CERTIFICATE-----\n",
+    "key": "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgI02rwtMshTc3XBdS\nqvuUQvxRZ9gxQwyTWhLjTsoICKihRANCAAQD2H7ZZ6qWZwqKbdSAL8o2F/8Sl3C1\n2cQYle/sIup9CevptW06fmXzP8w3ILbNmJkxEsBLql9vu4Sb5QqriMu+\n-----END PRIVATE KEY-----\n",
+    "fingerprint256": "D0:35:6A:8E:E4:33:BF:47:B4:9E:3B:77:0A:E4:AE:7F:6A:61:9D:09:36:9B:E0:B8:FE:B3:72:24:EA:8B:51:B7",
+    "validTo": "Nov  6 10:45:07 2126 GMT"
+};
+export const spkac = 'MIG7MGIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQD2H7ZZ6qWZwqKbdSAL8o2F/8Sl3C12cQYle/sIup9CevptW06fmXzP8w3ILbNmJkxEsBLql9vu4Sb5QqriMu+FgVoZWxsbzAKBggqhkjOPQQDAgNJADBGAiEAsPobVXjz0U3V5GLPUQ+HH3ZQxk3cAd0LzKr7oOhycfwCIQCcOeEHJDqEfiiIsuiTE6t7JJU+9SMVHS/DABOXJuRWxA==';

@@ -293,6 +293,23 @@ test('primes', async () => {
     code(() => crypto.generatePrimeSync(64, { add: 7n, rem: 1n }), 'ERR_OUT_OF_RANGE');
 });
 
+test('certificates', () => {
+    const { pem, key, fingerprint256, validTo } = v.certificate, x = new crypto.X509Certificate(pem);
+    same([x.subject, x.issuer, x.serialNumber, x.ca], ['C=DE\nO=celld\nCN=test.example', x.subject, '1234ABCD', true]);
+    same([x.fingerprint256, x.validTo, x.toString()], [fingerprint256, validTo, pem]);
+    equal(x.subjectAltName, 'DNS:test.example, DNS:*.wild.example, IP Address:127.0.0.1, email:a@test.example');
+    same([x.checkHost('a.wild.example'), x.checkHost('other.example'), x.checkIP('127.0.0.1'), x.checkIP('::1'), x.checkEmail('a@test.example')], ['*.wild.example', undefined, '127.0.0.1', undefined, 'a@test.example']);
+    equal(x.verify(x.publicKey) && x.checkIssued(x) && x.checkPrivateKey(crypto.createPrivateKey(key)), true);
+    equal(x.verify(crypto.createPublicKey(v.ecSec1)) || x.checkPrivateKey(crypto.createPrivateKey(v.ecSec1)), false);
+    equal(crypto.createPublicKey(pem).equals(x.publicKey), true);
+    equal(new crypto.X509Certificate(x.raw).fingerprint256, fingerprint256);
+    same(x.toLegacyObject().subject, { C: 'DE', O: 'celld', CN: 'test.example' });
+    code(() => new crypto.X509Certificate('nothing'), 'ERR_INVALID_ARG_VALUE');
+    const { Certificate } = crypto;
+    same([Certificate.verifySpkac(v.spkac), Certificate.exportChallenge(v.spkac).toString(), Certificate.verifySpkac('AAAA')], [true, 'hello', false]);
+    equal(crypto.createPublicKey(Certificate.exportPublicKey(v.spkac)).equals(x.publicKey), true);
+});
+
 test('what is missing names itself', () => {
     for (const name of ['createCipher', 'setEngine', 'setFips']) equal(throws(() => crypto[name]()).code, 'ERR_METHOD_NOT_IMPLEMENTED');
 });
