@@ -73,6 +73,10 @@ test('inspect: circles, custom, errors', () => {
     ok(text.startsWith('TypeError: outer\n    at '), text);
     ok(text.endsWith("{\n  code: 'X',\n  [cause]: 'inner'\n}"), text);
     equal(inspect(Object.assign(new Error('no stack'), { stack: undefined })), '[Error: no stack]');
+    const numbered = new RangeError('foo');
+    numbered.name = 404;
+    ok(inspect(numbered).startsWith('404 [RangeError]: foo'), inspect(numbered));
+    equal(inspect(Object.assign(new Error('x'), { stack: 404 })), '[404]');
 });
 
 test('inspect: options', () => {
@@ -92,6 +96,7 @@ test('format', () => {
     equal(util.format('%s %d %i %j %o %%', 'a', 1.5, '42x', { b: 1 }, [1]), 'a 1.5 42 {"b":1} [ 1, [length]: 1 ] %');
     equal(util.format('a', { b: 1 }, 'c'), 'a { b: 1 } c');
     equal(util.format('%s'), '%s');
+    throws(() => util.formatWithOptions('x', 1), 'TypeError', /"inspectOptions"/);
 });
 
 test('assert throws AssertionError that tells', () => {

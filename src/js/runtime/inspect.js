@@ -1,5 +1,6 @@
 // inspect.js: values as text, for console and node:util. The format is that of Node's util.inspect.
 import { webInterfaces } from './core.js';
+import { validateObject } from './node/errors.js';
 import { BIT, classOf } from './node/types.js';
 
 const { preview, proxy_parts, promise_state, class_name } = host;
@@ -116,7 +117,7 @@ inspect.styles = STYLES;
 Object.defineProperty(inspect, 'defaultOptions', {
     get: () => DEFAULTS,
     set(options) {
-        if (options === null || typeof options !== 'object') throw new TypeError('The "options" argument must be of type object.');
+        validateObject(options, 'options');
         return Object.assign(DEFAULTS, options);
     },
 });
@@ -293,14 +294,7 @@ function inheritedProperties(ctx, main, object, depth, out) {
 
 const prefix = (name, tag, fallback, size = '') => {
     if (name === null) return tag !== '' && fallback !== tag ? `[${fallback}${size}: null prototype] [${tag}] ` : `[${fallback}${size}: null prototype] `;
-    return tag !== '' && name !== tag && !subsumes(name, tag) ? `${name}${size} [${tag}] ` : `${name}${size} `;
-};
-// Whether a class name tells its tag already: "FooPromise" and "Promise" do not repeat each other.
-const subsumes = (name, tag) => {
-    const at = name.indexOf(tag);
-    if (at === -1) return false;
-    const end = at + tag.length;
-    return end === name.length || name[end] !== name[end].toLowerCase();
+    return tag !== '' && name !== tag ? `${name}${size} [${tag}] ` : `${name}${size} `;
 };
 
 // ---- Objects
@@ -467,7 +461,8 @@ function describe(ctx, value, bits, name, tag, depth, typed, what) {
         what.kind = ARRAY_EXTRAS;
     } else if (bits & (BIT.mapIterator | BIT.setIterator)) {
         const kind = bits & BIT.mapIterator ? 'Map' : 'Set';
-        what.braces[0] = `[${preview(value)[1] ? `${kind} Entries` : tag || `${kind} Iterator`}] {`;
+        const own = tag === '' || tag === `${kind} Iterator` ? '' : `${tag}] [`;
+        what.braces[0] = `[${own}${kind} ${preview(value)[1] ? 'Entries' : 'Iterator'}] {`;
         what.formatter = iteratorEntries;
     } else {
         return describeOther(ctx, value, bits, name, tag, depth, typed, what);
@@ -607,7 +602,8 @@ function boxed(ctx, value, bits, name, tag) {
 // ---- Errors
 
 function errorBase(ctx, error, name, tag, keys) {
-    let stack = error.stack ? String(error.stack) : Error.prototype.toString.call(error);
+    const given = error.stack;
+    let stack = typeof given === 'string' && given !== '' ? given : given ? inspect(given, { compact: false }) : Error.prototype.toString.call(error);
     // What the stack tells already is no property to show.
     if (!ctx.showHidden && keys.length > 0) {
         for (const key of ['name', 'message', 'stack']) {
@@ -643,6 +639,7 @@ function shorten(frames, cause) {
 // The first word of the stack becomes the name of the class, when it says something else.
 function improve(stack, error, name, tag) {
     const own = error.name === undefined || error.name === null ? 'Error' : String(error.name);
+    if (error.name !== undefined && error.name !== null && typeof error.name !== 'string') return stack.replace(own, `${own} [${prefix(name, tag, 'Error').slice(0, -1)}]`);
     let length = own.length;
     let fallback = 'Error';
     if (name === null) {

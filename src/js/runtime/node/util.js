@@ -1,5 +1,5 @@
 // node/util.js: node:util.
-import { custom, format, formatWithOptions, inspect, stripColors } from '../inspect.js';
+import { custom, format, formatWithOptions as formatWith, inspect, stripColors } from '../inspect.js';
 import { isDeepStrictEqual } from './compare.js';
 import { ERRNO } from './errno.js';
 import { err, nodeError, validateAbortSignal, validateBoolean, validateFunction, validateInteger, validateObject, validateOneOf, validateString } from './errors.js';
@@ -10,6 +10,11 @@ import * as types from './types.js';
 
 const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
 export const PROMISE_ARGS = Symbol('names of the arguments of a callback');
+
+export function formatWithOptions(options, ...args) {
+    validateObject(options, 'inspectOptions', { array: true, functions: true });
+    return formatWith(options, ...args);
+}
 
 export function promisify(original) {
     validateFunction(original, 'original');
@@ -108,7 +113,7 @@ export function debuglog(section, ready) {
     let enabled;
     const log = (...args) => {
         enabled ??= on();
-        if (enabled) console.error(`${section.toUpperCase()} 1: ${formatWithOptions({}, ...args)}`);
+        if (enabled) console.error(`${section.toUpperCase()} 1: ${format(...args)}`);
         ready?.(log);
         ready = undefined;
     };
