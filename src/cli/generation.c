@@ -33,13 +33,18 @@ static int binding_add(struct cd_json_out *o, const struct deploy_binding *b, st
     return 0;
 }
 
-static int config_make(struct cd_buf *out, const struct deploy_app *app, struct cd_buf *why)
+static int config_make(struct cd_buf *out, const struct deploy_app *app, const struct cli_limits *limits,
+                       struct cd_buf *why)
 {
     struct cd_json_out o;
     cd_json_out_init(&o, out);
     cd_json_out_object(&o);
     cd_json_out_key(&o, "script");
     cd_json_out_str(&o, app->script);
+    cd_json_out_key(&o, "handlerBudgetMs");
+    cd_json_out_u64(&o, limits->handler_budget_s * 1000);
+    cd_json_out_key(&o, "fetchTimeoutMs");
+    cd_json_out_u64(&o, limits->fetch_timeout_s * 1000);
     cd_json_out_key(&o, "flags");
     cd_json_out_array(&o);
     for (unsigned i = 0; i < DEPLOY_SWITCH_COUNT; i++) {
@@ -81,7 +86,7 @@ static int script_add(struct cli_generation *g, struct deploy_app *app, struct c
                     (int)app->script.len, app->script.ptr);
         return CD_EUNSUPPORTED;
     }
-    int rc = config_make(&g->config[i], app, why);
+    int rc = config_make(&g->config[i], app, &g->limits, why);
     if (rc != 0)
         return rc;
     struct js_bundle_module *module = cd_alloc(sizeof(*module) * app->module_count);
@@ -138,7 +143,7 @@ static int targets_load(struct cli_generation *g, struct io *io, struct io_bucke
 }
 
 int cli_generation_load(struct cli_generation **out, struct io *io, struct io_bucket *bucket,
-                        struct cd_buf *why)
+                        const struct cli_limits *limits, struct cd_buf *why)
 {
     struct deploy_app *app;
     *out = NULL;
@@ -146,6 +151,7 @@ int cli_generation_load(struct cli_generation **out, struct io *io, struct io_bu
     if (rc != 0)
         return rc;
     struct cli_generation *g = cd_new(struct cli_generation);
+    g->limits = *limits;
     rc = script_add(g, app, why);
     if (rc == 0)
         rc = targets_load(g, io, bucket, why);

@@ -11,11 +11,17 @@
 
 #define CLI_SCRIPTS_MAX 32 /* The application and what it binds, directly or not. */
 
+/* Settings that reach JavaScript. */
+struct cli_limits {
+    uint64_t handler_budget_s, fetch_timeout_s;
+};
+
 struct cli_generation {
     struct deploy_app *app[CLI_SCRIPTS_MAX]; /* owned; the first is the application */
     struct js_bundle bundle[CLI_SCRIPTS_MAX];
     struct cd_buf config[CLI_SCRIPTS_MAX]; /* owned; of the bundles */
     unsigned count;
+    struct cli_limits limits;
     unsigned number; /* 1, 2, ...: of this node. */
     unsigned users; /* Loops that serve it. */
 };
@@ -23,7 +29,7 @@ struct cli_generation {
 /* In a fiber: loads the application and all it binds. On failure the status of deploy_load, why says what and
  * where, and *out is NULL. */
 CD_MUST_USE int cli_generation_load(struct cli_generation **out, struct io *io, struct io_bucket *bucket,
-                                    struct cd_buf *why);
+                                    const struct cli_limits *limits, struct cd_buf *why);
 void cli_generation_free(struct cli_generation *g); /* NULL is fine. */
 
 #endif

@@ -209,7 +209,11 @@ static void shard_stop(struct serve *s, struct shard *shard, void *arg)
 int cli_serve_adopt(struct serve *s, struct cd_buf *why)
 {
     struct cli_generation *g;
-    int rc = cli_generation_load(&g, s->control, io_bucket(s->control), why);
+    const struct cli_limits limits = {
+        .handler_budget_s = cli_num(&s->c->settings, CLI_SET_HANDLER_BUDGET_S),
+        .fetch_timeout_s = cli_num(&s->c->settings, CLI_SET_FETCH_TIMEOUT_S),
+    };
+    int rc = cli_generation_load(&g, s->control, io_bucket(s->control), &limits, why);
     if (rc != 0)
         return rc;
     struct cli_generation *before = s->current;

@@ -26,10 +26,11 @@ check('bodies', async () => {
         response.end(zlib.gzipSync('from far away '.repeat(100)));
     });
     await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-    const config = { script: 'bodies', flags: [], bindings: [{ type: 'plain_text', name: 'ORIGIN', text: `http://127.0.0.1:${upstream.address().port}` }] };
+    const config = { script: 'bodies', flags: [], handlerBudgetMs: 500, bindings: [{ type: 'plain_text', name: 'ORIGIN', text: `http://127.0.0.1:${upstream.address().port}` }] };
     const p = program('../runtime/js_run', ['--config', JSON.stringify(config), '--listen', '0', `${runtime}/bodies.mjs`]);
     const port = Number((await p.line(/(\d+)/))[1]);
 
+    const never = ask(port, '/never'); // Looked at every ten seconds.
     for (const size of [1, 1000, 70000, 2000000]) {
         const body = Buffer.alloc(size, 'abcdefg');
         for (const how of ['text', 'stream', 'clone', 'buffer', 'pass']) {
@@ -52,6 +53,8 @@ check('bodies', async () => {
     const error = await ask(port, '/error');
     equal(error.status, 500);
     equal(error.body.toString(), 'Worker failed: Return value from serve handler must not be an error response (like Response.error())');
+    const over = await never;
+    equal(`${over.status} ${over.body}`, '500 Worker failed: the handler did not settle within 0.5 seconds');
     p.child.kill('SIGTERM');
     await p.exited;
     upstream.closeAllConnections();

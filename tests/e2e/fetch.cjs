@@ -6,7 +6,7 @@ const path = require('node:path');
 const { check, equal, ok, program, run, sleep } = require('./harness.cjs');
 
 const runtime = path.join(__dirname, '../runtime');
-const seen = { aborted: 0, sockets: 0 };
+const seen = { aborted: 0, sockets: 0, slow: 0 };
 
 const routes = {
     '/hello': (request, response) => response.end('hello'),
@@ -37,6 +37,7 @@ const routes = {
         setTimeout(() => response.destroy(), 20);
     },
     '/slow': async (request, response) => {
+        seen.slow++;
         response.on('close', () => (seen.aborted += response.writableEnded ? 0 : 1));
         await sleep(5000);
         response.end('late');
@@ -78,6 +79,11 @@ check('fetch against a real server', async () => {
     console.log(p.stdout + p.stderr);
     equal(code, 0, 'exit code');
     ok(seen.sockets < 30, `${seen.sockets} connections`); // They are kept.
+    const impatient = { ...config, fetchTimeoutMs: 200 };
+    const q = program('../runtime/js_run', ['--config', JSON.stringify(impatient), `${runtime}/fetch_timeout.mjs`, `harness.js=${runtime}/harness.js`]);
+    const late = await q.exited;
+    console.log(q.stdout + q.stderr);
+    equal(late, 0, 'exit code');
     server.closeAllConnections();
     server.close();
 }, 60);

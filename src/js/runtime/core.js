@@ -110,6 +110,9 @@ export function newContext(id) {
 export const contextOf = (id) => contexts.get(id);
 export const allContexts = () => [...contexts.values()];
 
+// Settings of the node that reach JavaScript; setup() of worker.js fills them in.
+export const limits = { handlerBudgetMs: 300000, fetchTimeoutMs: 120000 };
+
 // ---- Operations of the host
 
 let lastOperation = 0;

@@ -1,5 +1,5 @@
 // fetch.js: requests that go out. runtime.md 5.1; Fetch standard, 4.
-import { needContext, startFor, startTimer, stopTimer } from './core.js';
+import { limits, needContext, startFor, startTimer, stopTimer } from './core.js';
 import { BodyState, bodyState, codingOf } from './body.js';
 import { fetchData } from './dataurl.js';
 import { flatHeaders } from './headers.js';
@@ -10,7 +10,6 @@ import { encodeUtf8 } from './encoding.js';
 const { fetch_start, fetch_write, source_close, url_parse } = host;
 
 const REDIRECTS_MAX = 20;
-const HEAD_MS = 120000;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const NULL_BODY = new Set([101, 204, 205, 304]);
 const BODY_FIELDS = new Set(['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']);
@@ -117,7 +116,7 @@ async function once(context, method, url, fields, state, signal) {
         };
         const started = startFor(context, (event, id) => (source = fetch_start(event, id, method, url.replace(/#.*$/, ''), headOf(fields), length)));
         signal?.addEventListener('abort', aborted, { once: true });
-        timer = startTimer(context, HEAD_MS, () => give(new Error(`The server did not answer within ${HEAD_MS / 1000} seconds.`)));
+        timer = startTimer(context, limits.fetchTimeoutMs, () => give(new Error(`The server did not answer within ${limits.fetchTimeoutMs / 1000} seconds.`)));
         started.then(
             ([status, answered]) => {
                 settle();

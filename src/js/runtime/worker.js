@@ -1,5 +1,5 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { allContexts, contextOf, markPlatform, newContext, setFrame, shape, startFor, startTimer } from './core.js';
+import { allContexts, contextOf, limits, markPlatform, newContext, setFrame, shape, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
 import { bodyState, BodyState, encodedBody } from './body.js';
 import { bytesOf } from './streams.js';
@@ -20,6 +20,7 @@ export function setup(text) {
     config = JSON.parse(text);
     markPlatform();
     setCompatibility(config.flags);
+    for (const name of Object.keys(limits)) limits[name] = config[name] ?? limits[name];
     makeBindings(config);
 }
 
@@ -140,7 +141,6 @@ class Task {
     }
 }
 
-const BUDGET_MS = 300000;
 
 // Called by the host every few seconds while events run: ends those that are over their time. runtime.md 2.6.
 export function sweep() {
@@ -148,13 +148,13 @@ export function sweep() {
     for (const context of allContexts()) {
         if (context.task === null || context.sockets > 0) continue;
         context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
-        if (at - (context.settledAt ?? context.startedAt) < BUDGET_MS) continue;
+        if (at - (context.settledAt ?? context.startedAt) < limits.handlerBudgetMs) continue;
         if (context.settledAt === null) {
-            report('fetch', new Error(`The handler did not settle within ${BUDGET_MS / 1000} seconds.`));
-            answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${BUDGET_MS / 1000} seconds`);
+            report('fetch', new Error(`The handler did not settle within ${limits.handlerBudgetMs / 1000} seconds.`));
+            answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${limits.handlerBudgetMs / 1000} seconds`);
         } else {
             if (context.task.reader !== null && !context.task.answered) continue; // Somebody still reads the answer.
-            report('waitUntil', new Error(`waitUntil() did not settle within ${BUDGET_MS / 1000} seconds of the answer.`));
+            report('waitUntil', new Error(`waitUntil() did not settle within ${limits.handlerBudgetMs / 1000} seconds of the answer.`));
         }
         context.end();
     }
