@@ -61,6 +61,7 @@ export class Context {
         this.ended = false;
         this.waiting = null; // ids of operations in progress
         this.timers = null; // Map: id -> timer
+        this.timerNumbers = null; // Set of what timers.js gave out
         this.atEnd = null; // functions
         this.sockets = 0; // open ones that its answer brought: they keep it
         this.gone = null; // called when the client is gone

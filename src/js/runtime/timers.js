@@ -18,7 +18,7 @@ function add(fn, ms, args, repeat) {
     const entry = { timer: 0, context };
     const fire = () => {
         if (repeat) arm();
-        else running.delete(id);
+        else forget(id, context);
         try {
             fn.apply(globalThis, args);
         } catch (error) {
@@ -28,14 +28,23 @@ function add(fn, ms, args, repeat) {
     const arm = () => (entry.timer = startTimer(context, repeat ? Math.max(delay, 1) : delay, fire));
     arm();
     running.set(id, entry);
-    context.onEnd(() => running.delete(id));
+    if (context.timerNumbers === null) {
+        const numbers = (context.timerNumbers = new Set());
+        context.onEnd(() => numbers.forEach((n) => running.delete(n)));
+    }
+    context.timerNumbers.add(id);
     return id;
+}
+
+function forget(id, context) {
+    running.delete(id);
+    context.timerNumbers.delete(id);
 }
 
 function stop(id) {
     const entry = running.get(Number(id));
     if (entry === undefined) return;
-    running.delete(Number(id));
+    forget(Number(id), entry.context);
     stopTimer(entry.timer);
 }
 
