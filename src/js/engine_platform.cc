@@ -212,8 +212,16 @@ uint64_t js_platform_now_ns()
 
 /* ---- Tasks of one isolate */
 
+thread_local bool js_tearing_down;
+
 void js_tasks::add(std::unique_ptr<v8::Task> task, double delay_s)
 {
+    if (js_tearing_down) {
+        std::lock_guard<std::mutex> hold(lock_);
+        left_.push_back(std::move(task));
+        has_left_.store(true, std::memory_order_release);
+        return;
+    }
     if (js_ == nullptr)
         return;
     uint64_t due = js_platform_now_ns();
@@ -253,6 +261,8 @@ void js_tasks::close()
 {
     js_ = nullptr;
     queue_.clear();
+    std::lock_guard<std::mutex> hold(lock_);
+    left_.clear();
 }
 
 uint64_t js_tasks::next_ns() const
@@ -263,6 +273,16 @@ uint64_t js_tasks::next_ns() const
 bool js_tasks::run_due(uint64_t now_ns)
 {
     the_platform->run_orphans();
+    if (has_left_.load(std::memory_order_acquire)) {
+        std::vector<std::unique_ptr<v8::Task>> left;
+        {
+            std::lock_guard<std::mutex> hold(lock_);
+            left.swap(left_);
+            has_left_.store(false, std::memory_order_release);
+        }
+        for (auto &task : left)
+            task->Run();
+    }
     /* What a task queues waits for the next call: a task that queues itself must not hold the loop. */
     uint64_t end = serial_;
     bool any = false;

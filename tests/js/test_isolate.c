@@ -520,6 +520,24 @@ static void test_math_random_differs_between_isolates(void **state)
     fixture_close(&b);
 }
 
+/* What V8 leaves to do when an isolate is freed must not start a timer of another one, whose loop may run in
+ * another thread. */
+static void test_the_end_of_an_isolate_gives_no_task_to_another(void **state)
+{
+    (void)state;
+    struct fixture a, b;
+    fixture_open(&a);
+    fixture_leave(&a);
+    fixture_open(&b);
+    fixture_run(&b, "for (let i = 0; i < 300000; i++) globalThis.last = { i, list: [i, i] };");
+    uint64_t before = js_next_task_ns(a.js);
+    a.task_ns = 0;
+    fixture_close(&b);
+    assert_true(a.task_ns == 0 && js_next_task_ns(a.js) == before);
+    fixture_enter(&a);
+    fixture_close(&a);
+}
+
 CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_a_foreign_snapshot_is_refused_with_the_reason),
          cmocka_unit_test(test_isolates_come_and_go),
@@ -542,4 +560,5 @@ CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_finalizers_run_as_tasks_of_the_loop),
          cmocka_unit_test(test_delayed_tasks_wait_for_their_time),
          cmocka_unit_test(test_memory_outside_is_counted),
-         cmocka_unit_test(test_math_random_differs_between_isolates))
+         cmocka_unit_test(test_math_random_differs_between_isolates),
+         cmocka_unit_test(test_the_end_of_an_isolate_gives_no_task_to_another))
