@@ -73,6 +73,9 @@ struct sim_program {
     void (*unwind)(struct io *io,
                    void *arg); /* At a freeze, after all pending ops were failed: free what no op holds. */
     void *arg;
+    /* At once when the loop freezes, even inside a call of its own code: notes it, stops what must not run
+     * on, and leaves all else to unwind. May be NULL. */
+    void (*freeze)(struct io *io, void *arg);
 };
 
 struct sim_node_opts {

@@ -196,6 +196,9 @@ void sim_loop_freeze(struct sim_loop *loop)
             op_kill(sim, e, IO_CANCELED);
     }
     sim_schedule(sim, sim_event_new(sim, &loop->actor, SIM_CRASHED, frozen_fire), 0);
+    const struct sim_program *program = &loop->node->program;
+    if (loop->booted && program->freeze != NULL)
+        program->freeze(&loop->io, program->arg);
 }
 
 void io_stop(struct io *io)

@@ -11,7 +11,7 @@ struct script {
 struct js_site {
     struct js_site_opts opts;
     struct script *script; /* owned */
-    bool closing;
+    bool closing, halted;
     unsigned open; /* Workers that are not closed yet. */
     struct io_timer timer; /* While closing: looks whether the events have ended. */
     uint64_t until_ns;
@@ -86,6 +86,10 @@ static int worker_make(struct js_site *s, struct script *script, struct cd_buf *
 
 static struct js_worker *worker_of(struct js_site *s, struct script *script, struct cd_buf *why)
 {
+    if (s->halted) {
+        cd_buf_addf(why, "the application was halted");
+        return NULL;
+    }
     if (script->worker != NULL && js_worker_condemned(script->worker))
         leave(s, &script->worker); /* Its events were failed when it was condemned. */
     if (script->worker == NULL && worker_make(s, script, why) != 0)
@@ -139,6 +143,15 @@ void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str ori
         cd_buf_deinit(&text);
     }
     cd_buf_deinit(&why);
+}
+
+void js_site_halt(struct js_site *s)
+{
+    s->halted = true;
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        if (s->script[i].worker != NULL)
+            js_worker_halt(s->script[i].worker);
+    }
 }
 
 unsigned js_site_events(const struct js_site *s)

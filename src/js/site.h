@@ -29,6 +29,9 @@ CD_MUST_USE int js_site_load(struct js_site *s, struct cd_buf *why);
  * by then. Once. */
 void js_site_close(struct js_site *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done);
 
+/* Halts its workers and makes no new ones: js_worker_halt. Requests are answered with 500 from now on. */
+void js_site_halt(struct js_site *s);
+
 /* A request for the application; the exchange is the site's. origin: as of js_worker_fetch. */
 void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str origin);
 /* A worker of that script to deliver an event to, made if needed. NULL: there is no such script, or it does

@@ -153,6 +153,8 @@ void js_enter(struct js_worker *w, struct js_entry *e)
         js_watch_begin(w->watch, w->js, io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
     js_turn_begin(w->js, &e->turn);
     js_try_begin(w->js, &e->t);
+    if (w->halted)
+        js_terminate(w->js); /* V8 forgets it with the end of each turn. */
 }
 
 void js_problem_map(struct js_worker *w, struct js_problem *p)
@@ -181,6 +183,8 @@ void js_problem_map(struct js_worker *w, struct js_problem *p)
 void js_report(struct js_entry *e, const char *where)
 {
     struct js_worker *w = e->w;
+    if (w->halted)
+        return; /* That is the reason. */
     struct js_problem p = {0};
     js_try_problem(&e->t, &p);
     js_problem_map(w, &p);
@@ -206,7 +210,7 @@ void js_leave(struct js_entry *e)
 {
     struct js_worker *w = e->w;
     struct js_isolate *js = w->js;
-    int rc = js_terminating(js) ? JS_THREW : js_microtasks(js);
+    int rc = w->halted || js_terminating(js) ? JS_THREW : js_microtasks(js);
     while (rc == 0 && w->rejected_count > 0) {
         js_value list = js_ref_get(js, &w->rejected);
         js_ref_set(js, &w->rejected, js_array(js, NULL, 0));
@@ -369,6 +373,13 @@ void js_worker_close(struct js_worker *w, struct io_op *op, io_done_fn *done)
         js_handle_close(cd_map_value(n));
     js_sockets_stop(w);
     free_if_idle(w);
+}
+
+void js_worker_halt(struct js_worker *w)
+{
+    w->halted = w->condemned = true;
+    if (js_in_turn(w->js))
+        js_terminate(w->js);
 }
 
 bool js_worker_condemned(const struct js_worker *w)

@@ -62,6 +62,9 @@ CD_MUST_USE int js_worker_open(struct js_worker **out, const struct js_worker_op
 /* Ends what is running: every event fails, every operation is cancelled. done comes when nothing is left and
  * the worker is freed. Once. */
 void js_worker_close(struct js_worker *w, struct io_op *op, io_done_fn *done);
+/* No JavaScript of the worker runs any more, not even that which is running now: for the simulator, whose
+ * nodes crash while their code lives on to unwind. What remains to be done is js_worker_close. */
+void js_worker_halt(struct js_worker *w);
 /* A worker that is condemned takes no more events and is to be replaced: runtime.md 1.8. */
 bool js_worker_condemned(const struct js_worker *w);
 unsigned js_worker_events(const struct js_worker *w); /* How many run. */
