@@ -17,6 +17,16 @@ static void node_boot(struct io *io, void *arg)
         run->load_kind[i]->boot(run->load[i], n, io);
 }
 
+static void node_freeze(struct io *io, void *arg)
+{
+    struct fleet_node *n = arg;
+    struct run *run = n->run;
+    for (unsigned i = 0; i < run->loads; i++) {
+        if (run->load_kind[i]->freeze != NULL)
+            run->load_kind[i]->freeze(run->load[i], n, io);
+    }
+}
+
 static void node_unwind(struct io *io, void *arg)
 {
     struct fleet_node *n = arg;
@@ -38,7 +48,7 @@ void fleet_join(struct run *run, unsigned index)
     n->run = run;
     n->index = index;
     struct sim_node_opts opts = {.name = name, .loops = 1 + (unsigned)scn_get(run->scn, SCN_FLEET_SHARDS)};
-    opts.program = (struct sim_program){node_boot, node_unwind, n};
+    opts.program = (struct sim_program){node_boot, node_unwind, n, node_freeze};
     n->node = sim_node(run->sim, &opts);
     if (index > run->nodes)
         run->nodes = index;

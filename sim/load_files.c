@@ -510,6 +510,7 @@ static void files_finish(void *load)
 const struct load_kind load_files = {
     .name = "files",
     .group = SCN_LOAD_FILES,
+    .lasts = SCN_FILES_FOR,
     .start = files_start,
     .boot = files_boot,
     .unwind = files_unwind,

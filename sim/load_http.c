@@ -333,7 +333,7 @@ static void *http_start(struct run *run)
             l->client[i][k] = (struct client){.load = l, .index = i, .number = k};
         (void)snprintf(name, sizeof name, "c%u", i);
         struct sim_node_opts opts = {.name = name, .loops = 1, .client = true};
-        opts.program = (struct sim_program){client_boot, client_unwind, l->client[i]};
+        opts.program = (struct sim_program){client_boot, client_unwind, l->client[i], NULL};
         run->client[i] = sim_node(run->sim, &opts);
     }
     run->clients = clients;
@@ -380,6 +380,7 @@ static void http_finish(void *load)
 const struct load_kind load_http = {
     .name = "http",
     .group = SCN_LOAD_HTTP,
+    .lasts = SCN_HTTP_FOR,
     .start = http_start,
     .boot = http_boot,
     .unwind = http_unwind,

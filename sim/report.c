@@ -1,6 +1,8 @@
 /* sim/report.c: texts about results. Pure: appends to buffers. */
 #include "sim/report.h"
 
+#include "sim/run.h"
+
 #define NS_PER_S UINT64_C(1000000000)
 
 void report_deinit(struct report *r)
@@ -68,7 +70,7 @@ void report_print_time(struct cd_buf *out, uint64_t ns)
 static void print_run(struct cd_buf *out, const struct report *r, unsigned index)
 {
     const char *scenario = r->failure_scenario[index];
-    cd_buf_addf(out, "celld-sim %s%s--seed %llu --rev %s # %s at ", scenario == NULL ? "" : scenario,
+    cd_buf_addf(out, "%s %s%s--seed %llu --rev %s # %s at ", run_program, scenario == NULL ? "" : scenario,
                 scenario == NULL ? "" : " ", (unsigned long long)r->failure[index].seed, r->rev,
                 r->failure[index].invariant);
     report_print_time(out, r->failure[index].failed_at_ns);

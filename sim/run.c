@@ -10,8 +10,14 @@
 #define WATCH_EVENTS 10000u /* Bounds are looked at so often. */
 #define LEFT_MAX 20000u /* Ops, fibers, files and streams of a node: more is growth without bound. */
 
-static const struct load_kind *const kinds[] = {&load_http, &load_files};
-CD_STATIC_ASSERT(CD_COUNT(kinds) <= RUN_LOADS_MAX, "room for every workload");
+bool run_has_kind(enum scn_group group)
+{
+    for (unsigned i = 0; i < run_kind_count; i++) {
+        if (run_kinds[i]->group == group)
+            return true;
+    }
+    return false;
+}
 
 /* ---- Failures and the trace ---- */
 
@@ -271,15 +277,15 @@ static void node_leaks(void *arg, const char *node, const char *report)
 
 static void start(struct run *run)
 {
-    static const enum scn_setting lasting[] = {SCN_HTTP_FOR, SCN_FILES_FOR};
-    CD_STATIC_ASSERT(CD_COUNT(lasting) == CD_COUNT(kinds), "every workload has an end");
-    for (unsigned i = 0; i < CD_COUNT(kinds); i++) {
-        if (!run->scn->has[kinds[i]->group])
+    CD_ASSERT(run_kind_count <= RUN_LOADS_MAX);
+    for (unsigned i = 0; i < run_kind_count; i++) {
+        const struct load_kind *kind = run_kinds[i];
+        if (!run->scn->has[kind->group])
             continue;
-        if (scn_get(run->scn, lasting[i]) > run->end_of_chaos_ns)
-            run->end_of_chaos_ns = scn_get(run->scn, lasting[i]);
-        run->load_kind[run->loads] = kinds[i];
-        run->load[run->loads] = kinds[i]->start(run);
+        if (scn_get(run->scn, kind->lasts) > run->end_of_chaos_ns)
+            run->end_of_chaos_ns = scn_get(run->scn, kind->lasts);
+        run->load_kind[run->loads] = kind;
+        run->load[run->loads] = kind->start(run);
         run->loads++;
     }
     fleet_start(run);

@@ -59,9 +59,12 @@ struct fleet_node {
 struct load_kind {
     const char *name;
     enum scn_group group;
+    enum scn_setting lasts; /* How long its load goes on. */
     void *(*start)(struct run *run);
     void (*boot)(void *load, struct fleet_node *n, struct io *io); /* Once per loop and life. */
-    void (*unwind)(void *load, struct fleet_node *n, struct io *io); /* As of struct sim_program. */
+    /* As of struct sim_program; freeze may be NULL. */
+    void (*freeze)(void *load, struct fleet_node *n, struct io *io);
+    void (*unwind)(void *load, struct fleet_node *n, struct io *io);
     void (*wiped)(void *load, struct fleet_node *n); /* Its disk is gone, and that is excused. */
     void (*quiet)(void *load); /* No new work from now on. */
     /* Whether all work is done and answered; else says in why (may be NULL) what is not, one line each. */
@@ -71,7 +74,14 @@ struct load_kind {
     void (*finish)(void *load); /* After the end of the simulation: frees. */
 };
 extern const struct load_kind load_http, load_files;
-#define RUN_LOADS_MAX 2
+extern const struct load_kind load_js; /* Of celld-sim-js alone: sim/js. */
+#define RUN_LOADS_MAX 3
+
+/* What this program is called and can do: kinds.c, or sim/js/kinds.c in its place. */
+extern const char *const run_program;
+extern const struct load_kind *const run_kinds[];
+extern const unsigned run_kind_count;
+bool run_has_kind(enum scn_group group);
 
 struct timed_step { /* What an event of the plan is told. */
     struct run *run;

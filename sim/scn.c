@@ -107,6 +107,16 @@ void scn_set(struct scn *s, enum scn_setting id, uint64_t value)
     s->has[info->group] = true;
 }
 
+void scn_forget(struct scn *s, enum scn_group group)
+{
+    s->has[group] = false;
+    for (unsigned i = 0; i < SCN_SETTING_COUNT; i++) {
+        const struct scn_setting_info *info = scn_setting_info(i);
+        if (info->group == group)
+            s->value[i] = (struct scn_value){.lo = info->value, .hi = info->value};
+    }
+}
+
 struct scn_step *scn_add_step(struct scn *s, const struct scn_step *step)
 {
     CD_ASSERT(s->steps < SCN_STEPS_MAX);

@@ -115,7 +115,10 @@ enum scn_kind {
     X(JS_PROJECT, SCN_LOAD_JS, "project", SCN_TEXT, 0, 0, 0, NULL)                                           \
     X(JS_CLIENTS, SCN_LOAD_JS, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                            \
     X(JS_RATE, SCN_LOAD_JS, "rate", SCN_RATE, 20 * PER_S, 1, 100000 * PER_S, NULL)                           \
-    X(JS_FOR, SCN_LOAD_JS, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)
+    X(JS_FOR, SCN_LOAD_JS, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)                                     \
+    X(JS_BODY, SCN_LOAD_JS, "body", SCN_BYTES, 4 << 10, 0, 1 << 20, NULL)                                    \
+    X(JS_TIMEOUT, SCN_LOAD_JS, "timeout", SCN_TIME, 10 * S, MS, 600 * S, NULL)                               \
+    X(JS_ABORT, SCN_LOAD_JS, "abort", SCN_RATIO, 0, 0, PPM, NULL)
 
 enum scn_setting {
 #define X(id, group, key, kind, value, min, max, words) SCN_##id,
@@ -240,6 +243,7 @@ bool scn_equal(const struct scn *a, const struct scn *b);
 uint64_t scn_get(const struct scn *s, enum scn_setting id); /* The value, lo of a span. */
 void scn_set(struct scn *s, enum scn_setting id,
              uint64_t value); /* Names it and its statement. Within the bounds. */
+void scn_forget(struct scn *s, enum scn_group group); /* The statement is not there any more. */
 struct scn_step *scn_add_step(struct scn *s,
                               const struct scn_step *step); /* Copied; asserts SCN_STEPS_MAX. */
 void scn_drop_steps(struct scn *s, unsigned from, unsigned count);

@@ -2,17 +2,17 @@
  * whole, and a statement without effect would make a test that proves nothing: so it is refused by name. */
 #include <stdio.h>
 
-#include "sim/scn.h"
+#include "sim/run.h"
 
 /* What the workloads of today never do: a fault of it could not strike. */
 static const char *const absent_groups[SCN_GROUP_COUNT] = {
     [SCN_STORE] = "no workload uses the store",
     [SCN_LOAD_LEDGER] = "there are no cells",
-    [SCN_LOAD_JS] = "there is no JavaScript",
 };
 static const char *const absent_settings[SCN_SETTING_COUNT] = {
     [SCN_FLEET_DURABILITY] = "there is no node log",
     [SCN_FLEET_TTL] = "there are no leases",
+    [SCN_JS_PROJECT] = "there is one Worker, sim/js/worker.js",
 };
 static const char *const absent_actions[SCN_ACTION_COUNT] = {
     [SCN_DRAIN] = "there is nothing to drain",
@@ -40,6 +40,12 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
         if (s->has[i] && absent_groups[i] != NULL)
             return refuse(why, name, s->group_line[i], scn_group_text(i), absent_groups[i]);
     }
+    if (s->has[SCN_LOAD_JS] && !run_has_kind(SCN_LOAD_JS))
+        return refuse(why, name, s->group_line[SCN_LOAD_JS], "load js",
+                      "this program has no JavaScript; celld-sim-js has");
+    if (s->has[SCN_LOAD_JS] && s->has[SCN_LOAD_HTTP])
+        return refuse(why, name, s->group_line[SCN_LOAD_JS], "load js beside load http",
+                      "both listen at the same port");
     for (unsigned i = 0; i < SCN_SETTING_COUNT; i++) {
         if (!s->value[i].set || absent_settings[i] == NULL)
             continue;
@@ -48,7 +54,7 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
         (void)snprintf(what, sizeof what, "%s %s=", scn_group_text(info->group), info->key);
         return refuse(why, name, s->group_line[info->group], what, absent_settings[i]);
     }
-    if (!s->has[SCN_LOAD_HTTP] && !s->has[SCN_LOAD_FILES]) {
+    if (!s->has[SCN_LOAD_HTTP] && !s->has[SCN_LOAD_FILES] && !s->has[SCN_LOAD_JS]) {
         cd_buf_addf(why, "%s: no load statement: nothing would run", name);
         return CD_EUNSUPPORTED;
     }
@@ -125,7 +131,8 @@ int scn_available(const struct scn *s, const char *name, struct cd_buf *why)
 {
     int rc = check_settings(s, name, why);
     struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES)};
-    cast.clients = s->has[SCN_LOAD_HTTP] ? (unsigned)scn_get(s, SCN_HTTP_CLIENTS) : 0;
+    if (s->has[SCN_LOAD_HTTP] || s->has[SCN_LOAD_JS])
+        cast.clients = (unsigned)scn_get(s, s->has[SCN_LOAD_JS] ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
     for (unsigned i = 0; i < s->steps; i++) {
         if (s->step[i].action == SCN_JOIN)
             cast.joins[s->step[i].a.index] = true;

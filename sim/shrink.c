@@ -28,7 +28,7 @@ static bool keep_if_fails(struct shrink *k, struct scn *s, struct scn *candidate
 /* Ends load and steps a little behind the failure. */
 static bool cut_behind_failure(struct shrink *k, struct scn *s)
 {
-    static const enum scn_setting lasting[] = {SCN_HTTP_FOR, SCN_FILES_FOR};
+    static const enum scn_setting lasting[] = {SCN_HTTP_FOR, SCN_FILES_FOR, SCN_JS_FOR};
     uint64_t end = (k->failed_at_ns / S + 1) * S;
     struct scn c;
     scn_copy(&c, s);
@@ -62,16 +62,6 @@ static bool drop_steps(struct shrink *k, struct scn *s)
     return any;
 }
 
-static void forget_group(struct scn *s, enum scn_group group)
-{
-    s->has[group] = false;
-    for (unsigned i = 0; i < SCN_SETTING_COUNT; i++) {
-        const struct scn_setting_info *info = scn_setting_info(i);
-        if (info->group == group)
-            s->value[i] = (struct scn_value){.lo = info->value, .hi = info->value};
-    }
-}
-
 /* Whether forgetting the setting would make the scenario larger: the default of nodes is three. */
 static bool default_is_larger(const struct scn *s, enum scn_setting id)
 {
@@ -88,7 +78,7 @@ static bool drop_settings(struct shrink *k, struct scn *s)
             continue;
         struct scn c;
         scn_copy(&c, s);
-        forget_group(&c, g);
+        scn_forget(&c, g);
         any |= keep_if_fails(k, s, &c);
     }
     for (unsigned i = 0; i < SCN_SETTING_COUNT; i++) {
@@ -193,7 +183,7 @@ static bool calmer_schedule(struct shrink *k, struct scn *s)
     if (scn_get(s, SCN_SCHED_POLICY) == 0 && scn_get(s, SCN_SCHED_SLACK) == 0)
         return false;
     scn_copy(&c, s);
-    forget_group(&c, SCN_SCHED);
+    scn_forget(&c, SCN_SCHED);
     return keep_if_fails(k, s, &c);
 }
 

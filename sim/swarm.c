@@ -3,6 +3,7 @@
 #include "sim/swarm.h"
 
 #include "base/rng.h"
+#include "sim/run.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -118,6 +119,21 @@ static void draw_loads(struct scn *s, struct cd_rng *r, uint64_t chaos_ns)
     draw_log(s, r, SCN_FILES_RECORD, 16, 8 << 10);
     scn_set(s, SCN_FILES_BATCH, between(r, 1, 8));
     draw_log(s, r, SCN_FILES_FOLD, 2, 200);
+}
+
+/* In place of the http workload, in a program that has JavaScript. A stream of its own, so that it leaves the
+ * other draws alone. Fewer requests: each is a hundred times the work. */
+static void draw_js(struct scn *s, uint64_t seed, uint64_t chaos_ns)
+{
+    struct cd_rng r;
+    cd_rng_seed(&r, seed, CD_STR("swarm/js"));
+    scn_forget(s, SCN_LOAD_HTTP);
+    scn_set(s, SCN_JS_CLIENTS, between(&r, 1, SCN_CLIENTS_MAX));
+    scn_set(s, SCN_JS_RATE, rounded(log_between(&r, 1, 30)) * 1000);
+    scn_set(s, SCN_JS_FOR, chaos_ns);
+    draw_log(s, &r, SCN_JS_BODY, 64, 64 << 10);
+    draw_log(s, &r, SCN_JS_TIMEOUT, 3 * S, 15 * S);
+    draw_fault(s, &r, SCN_JS_ABORT, 1000, 300000);
 }
 
 /* ---- The plan ---- */
@@ -294,9 +310,12 @@ void swarm_draw(struct scn *s, uint64_t seed)
     draw_net(s, &r);
     draw_disk(s, &r);
     draw_loads(s, &r, chaos_ns);
+    bool js = run_has_kind(SCN_LOAD_JS);
+    if (js)
+        draw_js(s, seed, chaos_ns);
     struct plan p = {.scn = s, .end_ns = chaos_ns - RECOVER_MARGIN};
     p.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES);
-    p.clients = (unsigned)scn_get(s, SCN_HTTP_CLIENTS);
+    p.clients = (unsigned)scn_get(s, js ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
     cd_rng_seed(&p.rng, seed, CD_STR("plan"));
     for (unsigned class = 0; class < PLAN_CLASSES; class ++)
         plan_class(&p, class);
