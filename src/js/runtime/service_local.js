@@ -70,6 +70,7 @@ export function serveFetch(context, name, props, request, respond, fail) {
     const answered = (response) => {
         try {
             if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+            if (response.status === 0) throw new TypeError('Return value from serve handler must not be an error response (like Response.error())');
             const state = bodyState(response);
             if (state !== null && state.unusable) throw new TypeError(USED);
             if (!context.ended) {
