@@ -210,17 +210,17 @@ void js_leave(struct js_entry *e)
 {
     struct js_worker *w = e->w;
     struct js_isolate *js = w->js;
-    int rc = w->halted || js_terminating(js) ? JS_THREW : js_microtasks(js);
-    while (rc == 0 && w->rejected_count > 0) {
+    /* Microtasks fail for one reason: the turn was ended, and that mark is gone when they return. */
+    bool terminated = w->halted || js_terminating(js) || js_microtasks(js) != 0, threw = false;
+    while (!terminated && !threw && w->rejected_count > 0) {
         js_value list = js_ref_get(js, &w->rejected);
         js_ref_set(js, &w->rejected, js_array(js, NULL, 0));
         w->rejected_count = 0;
-        rc = js_invoke(w, JS_EXPORT_REJECTIONS, &list, 1, NULL);
-        if (rc == 0)
-            rc = js_microtasks(js);
+        threw = js_invoke(w, JS_EXPORT_REJECTIONS, &list, 1, NULL) != 0;
+        terminated = js_microtasks(js) != 0;
     }
-    bool terminated = js_terminating(js) || js_try_terminated(&e->t) || w->condemned;
-    if (rc != 0 && !terminated)
+    terminated = terminated || js_terminating(js) || js_try_terminated(&e->t) || w->condemned;
+    if (threw && !terminated)
         js_report(e, "runtime");
     js_try_end(&e->t);
     js_turn_end(&e->turn);

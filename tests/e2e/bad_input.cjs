@@ -1,0 +1,188 @@
+// e2e/bad_input.cjs: Workers that misbehave and clients that do: each gets a clear answer, and the node serves on.
+'use strict';
+const fs = require('node:fs');
+const http = require('node:http');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+const { check, equal, ok, until, sleep, run, spawn } = require('./harness.cjs');
+
+const celld = process.argv[3];
+const root = fs.mkdtempSync(path.join(os.tmpdir(), 'celld-bad-'));
+process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
+
+const SOURCE = `
+const log = [];
+const bytes = (n) => new Uint8Array(n);
+export default {
+    async fetch(request, env, ctx) {
+        const { pathname } = new URL(request.url);
+        switch (pathname) {
+            case '/ok': return new Response('ok');
+            case '/log': return Response.json(log);
+            case '/loop': for (;;);
+            case '/chain': for (;;) await null;
+            case '/heap': for (const a = []; ; ) a.push(new Array(1e5).fill(a.length));
+            case '/buffers': { const a = []; for (;;) a.push(bytes(1 << 24).fill(1)); }
+            case '/never': {
+                request.signal.addEventListener('abort', () => log.push(request.signal.reason.message));
+                return new Promise(() => {});
+            }
+            case '/null': throw null;
+            case '/text': return 'no Response';
+            case '/used': { const r = new Response('x'); await r.text(); return r; }
+            case '/half': {
+                let n = 0;
+                return new Response(new ReadableStream({ pull(c) { if (n++ < 3) c.enqueue(bytes(1000)); else throw new Error('half-way'); } }));
+            }
+            case '/strings': return new Response(new ReadableStream({ start(c) { c.enqueue({ no: 'bytes' }); c.close(); } }));
+            case '/dead': return fetch('http://127.0.0.1:9/');
+            case '/upload': {
+                let n = 0;
+                for await (const chunk of request.body) n += chunk.length;
+                return new Response(String(n));
+            }
+            case '/getter': return new Response('x', { get status() { throw new Error('in a getter'); } });
+            case '/rejected': ctx.waitUntil(Promise.reject(new Error('in the background'))); return new Response('ok');
+            case '/deep': { const f = () => f(); return f(); }
+            case '/ws': {
+                const [client, server] = Object.values(new WebSocketPair());
+                server.accept();
+                server.addEventListener('message', () => { throw new Error('in a listener'); });
+                return new Response(null, { status: 101, webSocket: client });
+            }
+        }
+        return new Response(null, { status: 404 });
+    },
+};
+`;
+
+let port;
+let node;
+const ask = (target, { method = 'GET', body, headers = {}, ms = 60000 } = {}) =>
+    new Promise((resolve, reject) => {
+        const r = http.request({ port, host: '127.0.0.1', path: target, method, headers, agent: false }, (answer) => {
+            let text = '';
+            answer.setEncoding('latin1');
+            answer.on('data', (d) => (text += d));
+            answer.on('error', () => resolve({ status: answer.statusCode, text, cut: true }));
+            answer.on('end', () => resolve({ status: answer.statusCode, text, cut: !answer.complete }));
+        });
+        r.setTimeout(ms, () => r.destroy(new Error('too late')));
+        // A reset can overtake the head of the answer.
+        r.on('error', (e) => (e.code === 'ECONNRESET' ? resolve({ status: 0, text: '', cut: true }) : reject(e)));
+        if (typeof body === 'function') body(r);
+        else r.end(body);
+    });
+const answers = async (target, status, text) => {
+    const r = await ask(target);
+    equal(`${r.status} ${r.text}`, `${status} ${text}`, target);
+};
+const serves = () => until(async () => (await ask('/ok', { ms: 2000 }).catch(() => ({}))).text === 'ok', 'an answer', 40000);
+
+check('it starts', async () => {
+    fs.mkdirSync(path.join(root, 'p'));
+    fs.writeFileSync(path.join(root, 'p/wrangler.json'), JSON.stringify({ name: 'bad', main: 'index.js', compatibility_date: '2026-08-01' }));
+    fs.writeFileSync(path.join(root, 'p/index.js'), SOURCE);
+    port = 40000 + (process.pid % 20000);
+    const env = { ...process.env, CELLD_THREADS: '2', CELLD_HEAP_LIMIT_MB: '32' };
+    node = spawn(celld, ['dev', path.join(root, 'p'), '--port', String(port), '--no-watch'], { env });
+    await until(() => node.stdout.includes('ready  http'), 'ready', 60000);
+}, 90);
+
+check('errors of a handler', async () => {
+    await answers('/null', 500, 'Worker failed: null');
+    await answers('/text', 500, "Worker failed: Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+    await answers('/used', 500, 'Worker failed: Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
+    await answers('/dead', 500, 'Worker failed: Network connection lost.');
+    await answers('/getter', 500, 'Worker failed: in a getter');
+    await answers('/deep', 500, 'Worker failed: Maximum call stack size exceeded');
+    await answers('/rejected', 200, 'ok');
+    await until(() => node.stdout.includes('in the background'), 'the rejected waitUntil in the log');
+}, 60);
+
+check('a body that fails half-way is cut off, not ended', async () => {
+    const half = await ask('/half');
+    ok(half.status === 200 || half.status === 0, String(half.status));
+    ok(half.text.length <= 3000, String(half.text.length));
+    equal(half.cut, true, 'cut');
+    equal((await ask('/strings')).cut, true, 'a chunk that is no bytes');
+}, 60);
+
+check('a client that leaves a handler that never answers', async () => {
+    await ask('/never', { ms: 300 }).catch(() => {});
+    await until(async () => {
+        const logs = [];
+        for (let i = 0; i < 8; i++) logs.push((await ask('/log')).text); // Whichever shard it was.
+        return logs.some((l) => l.includes('The client has disconnected'));
+    }, 'the abort', 20000);
+}, 60);
+
+check('a hundred megabytes of body, and heads that are too large', async () => {
+    const mib = Buffer.alloc(1 << 20, 'x');
+    const r = await ask('/upload', {
+        method: 'POST',
+        body(request) {
+            let left = 100;
+            const more = () => {
+                while (left > 0) if ((left--, !request.write(mib))) return request.once('drain', more);
+                request.end();
+            };
+            more();
+        },
+    });
+    equal(r.text, String(100 << 20));
+    const bomb = await ask('/ok', { headers: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`x-${i}`, 'y'])) });
+    equal(bomb.status, 431);
+    equal((await ask('/ok', { headers: { 'x-long': 'y'.repeat(70000) } })).status, 431);
+    equal((await ask(`/${'a'.repeat(20000)}`)).status, 414);
+    const garbage = net.connect(port, '127.0.0.1');
+    garbage.end(Buffer.from([0, 1, 2, 3, 255, 254, 10, 10]));
+    await new Promise((resolve) => garbage.on('close', resolve).on('error', () => {}).resume());
+    await answers('/ok', 200, 'ok');
+}, 90);
+
+check('a WebSocket frame that is too large, and a listener that throws', async () => {
+    const open = () => new Promise((resolve, reject) => {
+        const ws = new WebSocket(`ws://127.0.0.1:${port}/ws`);
+        ws.onopen = () => resolve(ws);
+        ws.onerror = () => reject(new Error('no socket'));
+    });
+    const large = await open();
+    const closed = new Promise((resolve) => (large.onclose = resolve));
+    large.send(new Uint8Array(33 << 20));
+    equal((await closed).code, 1009);
+    const thrower = await open();
+    thrower.send('x');
+    await until(() => node.stdout.includes('in a listener'), 'the error of the listener in the log');
+    thrower.close();
+    await answers('/ok', 200, 'ok');
+}, 90);
+
+check('memory: the heap and array buffers run out, and the node serves on', async () => {
+    await answers('/heap', 500, 'Worker failed: Worker exceeded memory limit.');
+    await serves();
+    equal((await ask('/buffers')).status, 500);
+    await serves();
+}, 180);
+
+check('endless loops are ended while the other shard serves', async () => {
+    const endless = ask('/loop');
+    await sleep(500);
+    let served = 0; // A connection meets either shard, so some of them wait.
+    for (let i = 0; i < 20 && served === 0; i++) served += (await ask('/ok', { ms: 1000 }).catch(() => ({}))).text === 'ok' ? 1 : 0;
+    ok(served > 0, 'the other shard serves');
+    const loop = await endless;
+    equal(`${loop.status} ${loop.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
+    await serves();
+    const chain = await ask('/chain');
+    equal(`${chain.status} ${chain.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
+    await serves();
+}, 200);
+
+check('it ends as it should', async () => {
+    node.child.kill('SIGINT');
+    equal(await node.exited, 0, 'exit code');
+}, 60);
+
+run();
