@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/ip.h"
+#include "deploy/manifest.h"
 
 #define WATCH_LOOK_NS IO_SEC(1)
 #define DRAIN_GRACE_NS IO_SEC(2)
@@ -245,6 +246,55 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
     return 0;
 }
 
+/* Whether a pointer names something else than what runs. */
+static bool is_news(const struct serve *s, struct cd_str text)
+{
+    struct cd_json_doc *doc;
+    struct deploy_pointer p;
+    struct cd_buf why = {0};
+    bool news = false;
+    if (cd_json_parse(&doc, text, &why) == 0) {
+        const struct deploy_app *app = s->current == NULL ? NULL : s->current->app[0];
+        news = deploy_pointer_read(&p, doc, &why) == 0 &&
+               (app == NULL || !cd_str_eq(p.version, cd_str(app->version)) ||
+                !cd_str_eq(p.script, app->script) ||
+                (p.manifest_sha256.len > 0 && !cd_str_eq(p.manifest_sha256, cd_str(app->manifest_sha256))));
+        cd_json_free(doc);
+    }
+    cd_buf_deinit(&why);
+    return news;
+}
+
+/* config.md 8.1: what was refused is not tried again until the pointer changes. */
+static void poll_flow(void *arg)
+{
+    struct serve *s = arg;
+    struct cd_buf refused = {0};
+    uint64_t every = IO_SEC(cli_num(&s->c->settings, CLI_SET_DEPLOY_POLL_S));
+    while (io_sleep(s->control, every) == IO_OK && !s->stopping) {
+        struct io_store get = {.lane = IO_LANE_CONTROL};
+        io_store_get(&get, io_bucket(s->control), CD_STR(DEPLOY_FLEET_POINTER), 0, IO_WHOLE, NULL);
+        int rc = io_await(&get.op, IO_FOREVER); /* The store's own time limit ends it. */
+        if (rc == IO_OK && !s->stopping && !s->adopting && is_news(s, cd_buf_str(&get.body)) &&
+            !cd_str_eq(cd_buf_str(&get.body), cd_buf_str(&refused))) {
+            struct cd_buf why = {0};
+            s->adopting = true;
+            rc = cli_serve_adopt(s, &why);
+            s->adopting = false;
+            cd_buf_clear(&refused);
+            if (rc != 0) {
+                cd_buf_add_str(&refused, cd_buf_str(&get.body));
+                cd_event(s->control, CD_ERROR, "deployment_adoption_failed",
+                         CD_S("reason", cd_buf_str(&why)));
+            }
+            cd_buf_deinit(&why);
+        }
+        cd_buf_deinit(&get.body);
+    }
+    cd_buf_deinit(&refused);
+    s->poller = NULL;
+}
+
 /* ---- Start and end ---- */
 
 static void announce(struct serve *s)
@@ -285,6 +335,10 @@ static void on_stop_loop(struct serve *s, struct shard *shard, void *arg)
 static void stop_flow(void *arg)
 {
     struct serve *s = arg;
+    while (s->adopting) /* It waits for shards that still run. */
+        (void)io_sleep(s->control, IO_MS(5));
+    if (s->poller != NULL)
+        io_fiber_cancel(s->poller);
     (void)ask(s, s->shards, shard_stop, NULL);
     while (s->current != NULL && s->current->users > 0)
         (void)io_sleep(s->control, IO_MS(5));
@@ -337,6 +391,8 @@ static void start_flow(void *arg)
     s->started = true;
     if (rc == 0) {
         announce(s);
+        if (strcmp(s->ownership, "dev") != 0) /* celld dev asks for a reload. */
+            s->poller = io_spawn(s->control, "deployment poll", poll_flow, s);
     } else {
         cd_buf_add_str(&s->failure, cd_buf_str(&why));
         s->stopping = false;

@@ -33,6 +33,7 @@ struct serve {
     bool started, stopping;
     bool draining; /* Atomic: shards look at it. */
     bool adopting; /* One at a time. */
+    struct io_fiber *poller; /* Looks for new deployments; NULL: it does not run. */
     /* Questions to shards: control loop only. */
     unsigned asked;
     struct io_signal answered;

@@ -8,6 +8,9 @@
 #define MIRROR(n, f) .name = (n), .kind = CLI_OPTIONAL, .flag = (f)
 #define SECRET(n, h) {.name = (n), .kind = CLI_OPTIONAL, .secret = true, CREDENTIAL(h)}
 #define PUBLIC(n, h) {.name = (n), .kind = CLI_OPTIONAL, CREDENTIAL(h)}
+#define SECRET_USED(n, h)                                                                                    \
+    {.name = (n), .kind = CLI_OPTIONAL, .secret = true, .effective = true, CREDENTIAL(h)}
+#define PUBLIC_USED(n, h) {.name = (n), .kind = CLI_OPTIONAL, .effective = true, CREDENTIAL(h)}
 #define CREDENTIAL(h) .group = CLI_GROUP_CREDENTIALS, .part = "storage", .otherwise = "unset", .help = (h)
 
 #define NODE .group = CLI_GROUP_NODE
@@ -184,6 +187,7 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
     [CLI_SET_RECOVERY_RETRIES] = {POSITIVE("CELLD_RECOVERY_RETRIES"), OWNERSHIP, .part = "fleet",
                                   .fallback = 240, .help = "such tries before the request fails"},
     [CLI_SET_DEPLOY_POLL_S] = {POSITIVE("CELLD_DEPLOY_POLL_S"), OWNERSHIP, .part = "deploy", .fallback = 30,
+                               .effective = true,
                                .help = "interval at which a node looks for a new deployment"},
     [CLI_SET_DEPLOY_MAX_AGE_S] = {COUNT("CELLD_DEPLOY_MAX_AGE_S"), OWNERSHIP, .part = "deploy",
                                   .fallback = 60,
@@ -386,9 +390,9 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
                                    .otherwise = "celld",
                                    .help = "name of the resource"},
 
-    [CLI_SET_AWS_ACCESS_KEY_ID] = PUBLIC("AWS_ACCESS_KEY_ID", "S3: access key"),
-    [CLI_SET_AWS_SECRET_ACCESS_KEY] = SECRET("AWS_SECRET_ACCESS_KEY", "S3: its secret"),
-    [CLI_SET_AWS_SESSION_TOKEN] = SECRET("AWS_SESSION_TOKEN", "S3: token of a temporary key"),
+    [CLI_SET_AWS_ACCESS_KEY_ID] = PUBLIC_USED("AWS_ACCESS_KEY_ID", "S3: access key"),
+    [CLI_SET_AWS_SECRET_ACCESS_KEY] = SECRET_USED("AWS_SECRET_ACCESS_KEY", "S3: its secret"),
+    [CLI_SET_AWS_SESSION_TOKEN] = SECRET_USED("AWS_SESSION_TOKEN", "S3: token of a temporary key"),
     [CLI_SET_AWS_WEB_IDENTITY_TOKEN_FILE] = PUBLIC("AWS_WEB_IDENTITY_TOKEN_FILE", "S3: web identity"),
     [CLI_SET_AWS_ROLE_ARN] = PUBLIC("AWS_ROLE_ARN", "S3: role of the web identity"),
     [CLI_SET_AWS_ROLE_SESSION_NAME] = PUBLIC("AWS_ROLE_SESSION_NAME", "S3: name of its sessions"),

@@ -67,14 +67,15 @@ class js_buffers final : public v8::ArrayBuffer::Allocator
 };
 
 /* V8's tasks of one isolate. Shared with V8, which may hold it a little longer than the isolate lives. */
-/* While V8 disposes of an isolate on this thread: then it leaves the work of giving its pages back to any
- * other isolate, chosen by address, maybe of another thread. Such a task must not touch that isolate's loop,
- * nor make a run of the simulator depend on addresses: it waits until its isolate has another one to run. */
-extern thread_local bool js_tearing_down;
-
 class js_tasks final : public v8::TaskRunner
 {
   public:
+    /* While V8 disposes of an isolate on this thread: then it leaves the work of giving its pages back to any
+     * other isolate, chosen by address, maybe of another thread. Such a task must not touch that isolate's
+     * loop, nor make a run of the simulator depend on addresses: it waits until its isolate has another one
+     * to run. */
+    static thread_local bool tearing_down;
+
     explicit js_tasks(js_isolate *js) : js_(js)
     {
     }
@@ -110,7 +111,7 @@ class js_tasks final : public v8::TaskRunner
     void add(std::unique_ptr<v8::Task> task, double delay_s);
 
     std::mutex lock_; /* Of left_, which other threads fill. */
-    std::vector<std::unique_ptr<v8::Task>> left_; /* See js_tearing_down. */
+    std::vector<std::unique_ptr<v8::Task>> left_; /* See tearing_down. */
     std::atomic<bool> has_left_{false};
     js_isolate *js_;
     uint64_t serial_ = 0;

@@ -296,9 +296,9 @@ void js_isolate_free(js_isolate *js)
     js->context.Reset();
     js->dom_exception.Reset();
     js->v8->RemoveNearHeapLimitCallback(on_heap_limit, 0);
-    js_tearing_down = true;
+    js_tasks::tearing_down = true;
     js->v8->Dispose();
-    js_tearing_down = false;
+    js_tasks::tearing_down = false;
     js_isolate_discard(js);
 }
 

@@ -212,11 +212,11 @@ uint64_t js_platform_now_ns()
 
 /* ---- Tasks of one isolate */
 
-thread_local bool js_tearing_down;
+thread_local bool js_tasks::tearing_down;
 
 void js_tasks::add(std::unique_ptr<v8::Task> task, double delay_s)
 {
-    if (js_tearing_down) {
+    if (tearing_down) {
         std::lock_guard<std::mutex> hold(lock_);
         left_.push_back(std::move(task));
         has_left_.store(true, std::memory_order_release);

@@ -201,6 +201,15 @@ static void condemn(struct js_worker *w)
     js_heap_stats(w->js, &heap);
     const char *why =
         heap.state == JS_HEAP_EXHAUSTED ? "Worker exceeded memory limit." : "Worker exceeded CPU time limit.";
+    if (!w->told) {
+        w->told = true;
+        struct js_problem p = {0};
+        cd_buf_addf(&p.name, "Error");
+        cd_buf_addf(&p.message, "%s", why);
+        if (w->hooks != NULL && w->hooks->uncaught != NULL && !w->halted)
+            w->hooks->uncaught(w->arg, w, "runtime", &p);
+        js_problem_deinit(&p);
+    }
     w->condemned = true;
     for (struct cd_map_node *n; (n = cd_map_first(&w->events)) != NULL;)
         js_event_end(cd_map_value(n), why);

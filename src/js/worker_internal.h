@@ -57,7 +57,7 @@ struct js_worker {
     uint64_t last_id;
     unsigned pending; /* js_async that have begun and not ended. */
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */
-    bool loaded, condemned;
+    bool loaded, condemned, told; /* told: the log knows that it was condemned. */
     bool halted; /* Every turn is terminated as it begins. */
     struct io_timer task_timer; /* V8's tasks. */
     uint64_t task_ns;
