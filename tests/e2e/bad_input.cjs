@@ -84,10 +84,19 @@ check('it starts', async () => {
     fs.mkdirSync(path.join(root, 'p'));
     fs.writeFileSync(path.join(root, 'p/wrangler.json'), JSON.stringify({ name: 'bad', main: 'index.js', compatibility_date: '2026-08-01' }));
     fs.writeFileSync(path.join(root, 'p/index.js'), SOURCE);
-    port = 40000 + (process.pid % 20000);
+    port = await new Promise((resolve) => {
+        const s = net.createServer().listen(0, '127.0.0.1', () => {
+            const free = s.address().port;
+            s.close(() => resolve(free));
+        });
+    });
     const env = { ...process.env, CELLD_THREADS: '2', CELLD_HEAP_LIMIT_MB: '32' };
     node = spawn(celld, ['dev', path.join(root, 'p'), '--port', String(port), '--no-watch'], { env });
-    await until(() => node.stdout.includes('ready  http'), 'ready', 60000);
+    const gone = node.exited.then((code) => {
+        throw new Error(`exit ${code}: ${node.stdout}${node.stderr}`);
+    });
+    gone.catch(() => {});
+    await Promise.race([until(() => node.stdout.includes('ready  http'), 'ready', 60000), gone]);
 }, 90);
 
 check('errors of a handler', async () => {
