@@ -68,16 +68,16 @@ static void answer_control(struct shard *shard, struct cd_buf *why)
     task_post(shard->io, 0, shard->s, shard, on_answered, copy);
 }
 
-/* In a fiber of the control loop: asks count shards from the first and waits for all. s->failed says what
+/* In a fiber of the control loop: asks count shards from the first on and waits for all. s->failed says what
  * went wrong. */
-static int ask(struct serve *s, unsigned count, void (*fn)(struct serve *s, struct shard *shard, void *arg),
-               void *arg)
+static int ask(struct serve *s, unsigned first, unsigned count,
+               void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg)
 {
     struct io_op op = {0};
     CD_ASSERT(s->asked == 0);
     s->asked = count;
     cd_buf_clear(&s->failed);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = first; i < first + count; i++)
         task_post(s->control, i + 1, s, &s->shard[i], fn, arg);
     io_signal_wait(&s->answered, s->control, &op, NULL);
     int rc = io_await(&op, IO_FOREVER); /* A shard answers, or its turn is ended by the watch. */
@@ -222,17 +222,9 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
     g->users = s->shards;
     /* The first one shows whether it works; then nothing can go wrong on the others but memory. */
     s->current = g;
-    rc = ask(s, 1, shard_adopt, g);
-    for (unsigned i = 1; rc == 0 && i < s->shards; i++) {
-        s->asked = 1;
-        cd_buf_clear(&s->failed);
-        struct io_op op = {0};
-        task_post(s->control, i + 1, s, &s->shard[i], shard_adopt, g);
-        io_signal_wait(&s->answered, s->control, &op, NULL);
-        rc = io_await(&op, IO_FOREVER);
-        if (rc == 0 && s->failed.len > 0)
-            rc = CD_EINVAL;
-    }
+    rc = ask(s, 0, 1, shard_adopt, g);
+    for (unsigned i = 1; rc == 0 && i < s->shards; i++)
+        rc = ask(s, i, 1, shard_adopt, g);
     if (rc != 0) {
         cd_buf_add_str(why, cd_buf_str(&s->failed));
         s->current = before;
@@ -339,7 +331,7 @@ static void stop_flow(void *arg)
         (void)io_sleep(s->control, IO_MS(5));
     if (s->poller != NULL)
         io_fiber_cancel(s->poller);
-    (void)ask(s, s->shards, shard_stop, NULL);
+    (void)ask(s, 0, s->shards, shard_stop, NULL);
     while (s->current != NULL && s->current->users > 0)
         (void)io_sleep(s->control, IO_MS(5));
     io_cancel(&s->watch_timer.op);
@@ -375,16 +367,9 @@ static void start_flow(void *arg)
     }
     /* One after the other: the first listener fixes the port. */
     for (unsigned i = 0; rc == 0 && i < s->shards; i++) {
-        struct io_op op = {0};
-        s->asked = 1;
-        cd_buf_clear(&s->failed);
-        task_post(s->control, i + 1, s, &s->shard[i], shard_listen, NULL);
-        io_signal_wait(&s->answered, s->control, &op, NULL);
-        rc = io_await(&op, IO_FOREVER);
-        if (rc == 0 && s->failed.len > 0) {
+        rc = ask(s, i, 1, shard_listen, NULL);
+        if (rc != 0)
             cd_buf_add_str(&why, cd_buf_str(&s->failed));
-            rc = CD_EINVAL;
-        }
     }
     if (rc == 0)
         rc = cli_serve_operator_open(s, &why);
