@@ -1,0 +1,79 @@
+/* fleet/claim.h: taking the ownership of a cell: cells/<cell>/owner.json. fleet.md 2.3, 4.4, 4.5, 7.1.
+ *
+ * One call resolves the record and, where the rules allow, claims the next epoch by CAS. On any loop, in a
+ * fiber; a dead owner's log is recovered on the control loop before its cell is taken. */
+#ifndef FLEET_CLAIM_H
+#define FLEET_CLAIM_H
+
+#include "fleet/authority.h"
+#include "io/io.h"
+
+#define FLEET_NODE_MAX 128
+#define FLEET_GENERATION_LEN 64
+#define FLEET_SESSION_MAX (FLEET_NODE_MAX + 1 + FLEET_GENERATION_LEN)
+#define FLEET_SCOPE_MAX 255
+
+/* Who claims: this process as all its loops know it. Never changes while loops use it. */
+struct fleet_self {
+    char node[FLEET_NODE_MAX + 1];
+    char generation[FLEET_GENERATION_LEN + 1];
+    char session[FLEET_SESSION_MAX + 1];
+    uint64_t ttl_ms;
+    /* The bucket belongs to this process alone (`celld dev`): every other session is dead. */
+    bool sole;
+    const struct fleet_authority *authority;
+    struct fleet_node
+        *node_state; /* Whose control loop recovers sessions; NULL in tests that have no dead owner. */
+};
+
+enum fleet_claim_end {
+    FLEET_CLAIM_OWNED, /* epoch is ours, and new. */
+    FLEET_CLAIM_REMOTE, /* A live session of another node has it: owner, addr, until_ms. */
+    FLEET_CLAIM_REFUSED, /* Not by the rules, or not now: why says which. */
+    FLEET_CLAIM_RECOVERING, /* The dead owner's log is not recovered yet: ask again (7.8). */
+    FLEET_CLAIM_FAILED, /* Reads or the CAS failed; nothing is known to be ours. Ask again. */
+};
+
+/* Where an epoch that was claimed comes from. */
+enum fleet_claim_from {
+    FLEET_CLAIM_FRESH, /* There was no record: no older data can exist. */
+    FLEET_CLAIM_RELEASED, /* The record named nobody. An armed alarm that the restore finds needs a note
+                             (8.2). */
+    /* It named a session of this node, this or an earlier one, at epoch - 1: what this node kept of that
+     * epoch may seed this one (4.5 rule 4), and rows of this session are folded first (7.7). */
+    FLEET_CLAIM_LOCAL,
+    FLEET_CLAIM_TAKEOVER, /* It named a session of another node, which is finished. As for the alarm: a note.
+                           */
+};
+
+struct fleet_claim {
+    struct io *io; /* In: the loop of the calling fiber. */
+    struct io_bucket *bucket; /* In */
+    const struct fleet_self *self; /* In */
+    struct cd_str scope; /* In; borrowed until the call returns. */
+    uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
+    uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */
+    void (*recovering)(void *arg, struct cd_str session); /* In: it starts to wait; may be NULL. */
+    void *arg;
+    /* Out */
+    enum fleet_claim_end end;
+    uint64_t epoch; /* OWNED */
+    enum fleet_claim_from from; /* OWNED */
+    char prior[FLEET_SESSION_MAX + 1]; /* LOCAL, TAKEOVER: the session that owned epoch - 1. */
+    char owner[FLEET_SESSION_MAX + 1]; /* REMOTE */
+    char addr[256]; /* REMOTE: its internal address; may be empty. */
+    int64_t until_ms; /* REMOTE: the route may be used until then, never beyond. */
+    char why[256]; /* For people, when not OWNED. */
+};
+
+/* In a fiber. IO_OK: end says what happened. IO_CANCELED: a CAS may have been applied; that is harmless, the
+ * next claim takes a higher epoch. */
+CD_MUST_USE int fleet_claim(struct fleet_claim *c);
+
+/* In a fiber: gives a cell back, {us, epoch} -> {"", epoch}, after the caller proved that its prefix holds a
+ * complete restore path (5.8). IO_OK also when it was released already; CD_EFENCED: the record names another
+ * session or epoch; an IO_ status when the outcome stayed unknown: ask again. */
+CD_MUST_USE int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
+                              struct cd_str scope, uint64_t epoch, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,53 @@
+/* fleet/node.h: a node of a fleet, from its start to its stop, on the control loop. fleet.md 7.9, 9.3,
+ * Appendix B.
+ *
+ * Start: lock of the data directory, storage test, wake format, the process key, stale local state removed,
+ * recovery of the predecessor session, lease, log, then the waker, the collector and the sweep of dead
+ * sessions. Stop: cells first (the caller's), then the log is sealed where it can be, then the lease ends.
+ * Without peers for now: a cell that another live session owns is answered with an error. */
+#ifndef FLEET_NODE_H
+#define FLEET_NODE_H
+
+#include "fleet/claim.h"
+#include "fleet/lease.h"
+
+struct fleet_node;
+struct log_leader; /* log/log.h */
+
+enum fleet_halt {
+    FLEET_HALT_START, /* It could not start: why; exit code 1. */
+    FLEET_HALT_FENCE, /* why is the cause: print "SELF-FENCE: " and it, stop everything, exit code 3. */
+};
+
+/* Texts are copied. Hooks run on the control loop. */
+struct fleet_node_opts {
+    struct io *io; /* The control loop. */
+    struct cd_str data_dir; /* Absolute; made when absent; locked by this process. */
+    struct cd_str node; /* CELLD_NODE; empty: generated. */
+    struct cd_str addr; /* Advertised internal address; empty: none. */
+    uint64_t ttl_ms; /* CELLD_TTL_MS */
+    uint64_t waker_tick_ms; /* CELLD_WAKER_TICK_MS */
+    unsigned pipeline; /* CELLD_LOG_PIPELINE */
+    uint64_t fold_ms; /* CELLD_LOG_FOLD_MS */
+    bool sole; /* The bucket is private to this process: other sessions are dead (`celld dev`). */
+    void (*ready)(void *arg); /* Authority is held and the log can be opened: cells may be claimed. */
+    void (*halt)(void *arg, enum fleet_halt how, const char *why);
+    /* Looks at the alarm of a cell that nobody else will look at: an ordinary cold route that fires nothing
+     * by itself (8.4). May come again for the same cell. */
+    void (*hint)(void *arg, struct cd_str scope);
+    void *arg;
+};
+
+/* Starts; ready or halt follows. */
+struct fleet_node *fleet_node_start(const struct fleet_node_opts *o);
+/* What every loop needs to claim. Good from fleet_node_start on until fleet_node_free, for any loop once
+ * ready was called. */
+const struct fleet_self *fleet_node_self(const struct fleet_node *n);
+const struct fleet_authority *fleet_node_authority(const struct fleet_node *n);
+struct log_leader *fleet_node_log(struct fleet_node *n); /* From ready on; control loop. */
+/* After every cell was closed: seals the log where nothing is missing in the prefixes (9.3), else leaves it
+ * to recovery, and ends the lease. Also while it still starts. */
+void fleet_node_stop(struct fleet_node *n, struct io_op *op, io_done_fn *done);
+void fleet_node_free(struct fleet_node *n); /* After the stop. */
+
+#endif
