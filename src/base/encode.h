@@ -1,4 +1,4 @@
-/* base/encode.h: hex, base64, CRC-32C, percent-encoding. Pure functions. */
+/* base/encode.h: hex, base64, CRC-32C, CRC-64, percent-encoding. Pure functions. */
 #ifndef BASE_ENCODE_H
 #define BASE_ENCODE_H
 
@@ -15,6 +15,8 @@ CD_MUST_USE int cd_base64_decode(struct cd_buf *out, struct cd_str text, enum cd
 
 /* CRC-32C (Castagnoli) of bytes, going on from crc (0 at the start). */
 uint32_t cd_crc32c(uint32_t crc, const void *bytes, size_t len);
+/* CRC-64/XZ of bytes, going on from crc (0 at the start). */
+uint64_t cd_crc64(uint64_t crc, const void *bytes, size_t len);
 
 /* RFC 3986 unreserved characters stay; also those in keep (NULL: none). */
 void cd_percent_encode(struct cd_buf *out, struct cd_str s, const char *keep);

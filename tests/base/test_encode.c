@@ -232,6 +232,27 @@ static void test_both_crc_paths_agree_at_every_length_and_alignment(void **state
     cd_buf_deinit(&b);
 }
 
+static void test_crc64_of_the_xz_vector_and_in_pieces(void **state)
+{
+    (void)state;
+    assert_true(cd_crc64(0, "123456789", 9) == 0x995dc9bbdf1939fau);
+    assert_true(cd_crc64(0, "", 0) == 0);
+    unsigned char bytes[61];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 37 + 11);
+    for (size_t len = 0; len <= sizeof bytes; len++) {
+        uint64_t slow = ~(uint64_t)0; /* Bit by bit, as the polynomial says. */
+        for (size_t i = 0; i < len; i++) {
+            slow ^= bytes[i];
+            for (unsigned bit = 0; bit < 8; bit++)
+                slow = slow >> 1 ^ (slow & 1 ? 0xc96c5795d7870f42u : 0);
+        }
+        assert_true(cd_crc64(0, bytes, len) == ~slow);
+        for (size_t cut = 0; cut <= len; cut++)
+            assert_true(cd_crc64(cd_crc64(0, bytes, cut), bytes + cut, len - cut) == ~slow);
+    }
+}
+
 static void test_percent_keeps_what_rfc_3986_calls_unreserved(void **state)
 {
     struct cd_buf out = {0}, back = {0};
@@ -300,6 +321,7 @@ CD_TESTS(encode, cmocka_unit_test(test_hex_of_every_byte_and_back),
          cmocka_unit_test(test_one_text_stands_for_one_sequence_of_bytes),
          cmocka_unit_test(test_base64_round_trips), cmocka_unit_test(test_crc32c_vectors_of_rfc_3720),
          cmocka_unit_test(test_both_crc_paths_agree_at_every_length_and_alignment),
+         cmocka_unit_test(test_crc64_of_the_xz_vector_and_in_pieces),
          cmocka_unit_test(test_percent_keeps_what_rfc_3986_calls_unreserved),
          cmocka_unit_test(test_percent_keeps_what_the_caller_names),
          cmocka_unit_test(test_percent_decode_takes_both_cases_and_leaves_plus_alone),
