@@ -7,17 +7,13 @@
 
 #include "fleet/authority.h"
 #include "io/io.h"
-
-#define FLEET_NODE_MAX 128
-#define FLEET_GENERATION_LEN 64
-#define FLEET_SESSION_MAX (FLEET_NODE_MAX + 1 + FLEET_GENERATION_LEN)
-#define FLEET_SCOPE_MAX 255
+#include "store/records.h"
 
 /* Who claims: this process as all its loops know it. Never changes while loops use it. */
 struct fleet_self {
-    char node[FLEET_NODE_MAX + 1];
-    char generation[FLEET_GENERATION_LEN + 1];
-    char session[FLEET_SESSION_MAX + 1];
+    char node[STORE_NODE_MAX + 1];
+    char generation[STORE_GENERATION_LEN + 1];
+    char session[STORE_SESSION_MAX + 1];
     uint64_t ttl_ms;
     /* The bucket belongs to this process alone (`celld dev`): every other session is dead. */
     bool sole;
@@ -59,9 +55,9 @@ struct fleet_claim {
     enum fleet_claim_end end;
     uint64_t epoch; /* OWNED */
     enum fleet_claim_from from; /* OWNED */
-    char prior[FLEET_SESSION_MAX + 1]; /* LOCAL, TAKEOVER: the session that owned epoch - 1. */
-    char owner[FLEET_SESSION_MAX + 1]; /* REMOTE */
-    char addr[256]; /* REMOTE: its internal address; may be empty. */
+    char prior[STORE_SESSION_MAX + 1]; /* LOCAL, TAKEOVER: the session that owned epoch - 1. */
+    char owner[STORE_SESSION_MAX + 1]; /* REMOTE */
+    char addr[STORE_ADDR_MAX + 1]; /* REMOTE: its internal address; may be empty. */
     int64_t until_ms; /* REMOTE: the route may be used until then, never beyond. */
     char why[256]; /* For people, when not OWNED. */
 };

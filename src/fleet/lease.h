@@ -8,9 +8,9 @@
 
 #include "fleet/authority.h"
 #include "io/io.h"
+#include "store/records.h"
 
 struct fleet_lease;
-struct store_lease_log; /* store/records.h */
 
 /* Texts are copied; pointers stay valid until fleet_lease_free. Hooks run on the control loop. */
 struct fleet_lease_opts {
@@ -26,7 +26,7 @@ struct fleet_lease_opts {
      * recover it (7.2, mode boot). On an error the lease tries again after ttl/3, for ever. NULL: only waits.
      */
     int (*recover)(void *arg, struct cd_str session);
-    void (*load)(void *arg, struct cd_buf *json); /* Appends the load block; NULL: none is published. */
+    void (*load)(void *arg, struct store_load *load); /* Fills in the load block; NULL: it stays empty. */
     uint64_t (*slot)(void *arg); /* bucket_durable_slot of now; NULL: that of the last publication. */
     void (*held)(void *arg); /* Once: the lease was acquired. */
     /* Once, after authority has ended: the process must stop with "SELF-FENCE: cause" and exit code 3. */
@@ -41,16 +41,13 @@ void fleet_lease_start(struct fleet_lease *l); /* Acquires, then renews, until s
 void fleet_lease_stop(struct fleet_lease *l, struct io_op *op, io_done_fn *done);
 void fleet_lease_free(struct fleet_lease *l); /* Stopped, or never started. NULL is fine. */
 
-/* In a fiber of the control loop: records log in the lease and waits until a write with it, or with a newer
- * publication, was applied. IO_TIMEDOUT after 10 s: it may be applied yet, and stays wanted. CD_EFENCED: this
- * session is over. IO_CANCELED. */
-CD_MUST_USE int fleet_lease_publish(struct fleet_lease *l, const struct store_lease_log *log);
-/* The log record of the last write that was applied; NULL when it had none. Borrowed until the next await. */
-const struct store_lease_log *fleet_lease_log(const struct fleet_lease *l);
+/* Records log in the lease. Ends with IO_OK when a write with it, or with a newer publication, was applied;
+ * CD_EFENCED: this session is over. An op that is cancelled takes nothing back. Never lasts longer than the
+ * lease: what is not applied by then fences. */
+void fleet_lease_publish(struct fleet_lease *l, const struct store_log_record *log, struct io_op *op,
+                         io_done_fn *done);
 /* Another part found that the session is over ("node_log_sealed_fence"). cause is a literal. */
 void fleet_lease_fence(struct fleet_lease *l, const char *cause);
 bool fleet_lease_held(const struct fleet_lease *l); /* Acquired and not fenced; says nothing of the clock. */
-/* A predecessor's lease stands in the way: why and since when, for a line to people. Empty: nothing does. */
-struct cd_str fleet_lease_waits_for(const struct fleet_lease *l);
 
 #endif
