@@ -220,15 +220,19 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
     struct cli_generation *before = s->current;
     g->number = before == NULL ? 1 : before->number + 1;
     g->users = s->shards;
-    /* The first one shows whether it works; then nothing can go wrong on the others but memory. */
     s->current = g;
-    rc = ask(s, 0, 1, shard_adopt, g);
-    for (unsigned i = 1; rc == 0 && i < s->shards; i++)
-        rc = ask(s, i, 1, shard_adopt, g);
+    /* In place of another one it is first shown on one shard that it works; then nothing can go wrong on the
+     * others but memory, and those where it does stay with the one before. */
+    unsigned first = before == NULL ? s->shards : 1;
+    rc = ask(s, 0, first, shard_adopt, g);
+    if (rc != 0) {
+        s->current = before;
+        g->users -= s->shards - first; /* Those that were not asked. */
+    } else if (first < s->shards) {
+        rc = ask(s, first, s->shards - first, shard_adopt, g);
+    }
     if (rc != 0) {
         cd_buf_add_str(why, cd_buf_str(&s->failed));
-        s->current = before;
-        g->users -= s->shards - 1; /* Those that were not asked. */
         return rc;
     }
     if (before != NULL && before->users == 0)

@@ -218,12 +218,44 @@ void js_problem_fill(js_isolate *js, v8::Local<v8::Value> exception, v8::Local<v
                      js_problem *out);
 int js_throw_dom_text(js_isolate *js, const char *name, v8::Local<v8::String> message);
 
-/* Frames of a snapshot file: our header, then V8's blob. */
+/* The source of the prelude, which V8 asks for when it compiles a function for the first time. It stays where
+ * the snapshot file is, one for all isolates of the process: a copy in each would be most of what a new
+ * isolate has to touch. */
+class js_prelude_source final : public v8::String::ExternalOneByteStringResource
+{
+  public:
+    /* The same text each time, for good; from any thread. */
+    void set(struct cd_str text)
+    {
+        len.store(text.len);
+        bytes.store(text.ptr);
+    }
+    const char *data() const override
+    {
+        return bytes.load();
+    }
+    size_t length() const override
+    {
+        return len.load();
+    }
+
+  protected:
+    void Dispose() override
+    {
+    } /* Each isolate that ends says so. */
+
+  private:
+    std::atomic<const char *> bytes = nullptr;
+    std::atomic<size_t> len = 0;
+};
+extern js_prelude_source js_the_prelude;
+
+/* Frames of a snapshot file: our header, then V8's blob, then the source of the prelude. */
 struct js_blob_header {
     char magic[8];
     uint64_t ops; /* Hash of the names, in order. */
-    uint64_t size; /* Of V8's blob. */
-    char version[104]; /* Of V8, NUL-padded. */
+    uint64_t size, source; /* Of V8's blob, and of the source. */
+    char version[96]; /* Of V8, NUL-padded. */
 };
 static_assert(sizeof(js_blob_header) == 128);
 uint64_t js_ops_hash(const js_op *ops, unsigned count);

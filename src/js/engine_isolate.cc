@@ -79,7 +79,9 @@ void js_trampoline(const v8::FunctionCallbackInfo<v8::Value> &info)
         CD_ASSERT(js->v8->HasPendingException() || js->v8->IsExecutionTerminating());
 }
 
-const intptr_t js_external_references[] = {reinterpret_cast<intptr_t>(js_trampoline), 0};
+js_prelude_source js_the_prelude;
+const intptr_t js_external_references[] = {reinterpret_cast<intptr_t>(js_trampoline),
+                                           reinterpret_cast<intptr_t>(&js_the_prelude), 0};
 
 static const v8::FunctionCallbackInfo<v8::Value> *info_of(const js_args *a)
 {
@@ -213,11 +215,12 @@ js_isolate *js_isolate_alloc(const js_op *ops, unsigned op_count, uint64_t exter
     return js;
 }
 
-static int blob_check(const js_isolate_config *config, cd_buf *why)
+static int blob_check(const js_isolate_config *config, struct cd_str *blob, struct cd_str *source,
+                      cd_buf *why)
 {
     js_blob_header h;
     if (config->snapshot.len < sizeof h ||
-        (memcpy(&h, config->snapshot.ptr, sizeof h), memcmp(h.magic, "CELLDJS1", 8) != 0)) {
+        (memcpy(&h, config->snapshot.ptr, sizeof h), memcmp(h.magic, "CELLDJS2", 8) != 0)) {
         cd_buf_addf(why, "the startup snapshot is none: %zu bytes", config->snapshot.len);
         return CD_EINVAL;
     }
@@ -231,19 +234,24 @@ static int blob_check(const js_isolate_config *config, cd_buf *why)
         cd_buf_addf(why, "the startup snapshot was made for other host functions");
         return CD_EINVAL;
     }
-    if (h.size != config->snapshot.len - sizeof h) {
-        cd_buf_addf(why, "the startup snapshot is cut: %zu bytes, want %zu", config->snapshot.len - sizeof h,
-                    static_cast<size_t>(h.size));
+    size_t size = config->snapshot.len - sizeof h;
+    if (h.size > size || h.source != size - h.size) {
+        cd_buf_addf(why, "the startup snapshot is cut: %zu bytes, want %zu", size,
+                    static_cast<size_t>(h.size + h.source));
         return CD_EINVAL;
     }
+    *blob = cd_str_of(config->snapshot.ptr + sizeof h, static_cast<size_t>(h.size));
+    *source = cd_str_of(blob->ptr + blob->len, static_cast<size_t>(h.source));
     return 0;
 }
 
 int js_isolate_new(js_isolate **out, const js_isolate_config *config, cd_buf *why)
 {
-    int rc = blob_check(config, why);
+    struct cd_str blob, source;
+    int rc = blob_check(config, &blob, &source, why);
     if (rc != 0)
         return rc;
+    js_the_prelude.set(source);
     uint64_t heap_limit = config->heap_limit != 0 ? config->heap_limit : JS_HEAP_LIMIT;
     js_isolate *js = js_isolate_alloc(config->ops, config->op_count,
                                       config->external_limit != 0 ? config->external_limit : 4 * heap_limit);
@@ -254,8 +262,8 @@ int js_isolate_new(js_isolate **out, const js_isolate_config *config, cd_buf *wh
     js->heap_limit = heap_limit;
     js->name_cache.resize(config->name_count);
     js->private_cache.resize(config->name_count);
-    js->blob.data = config->snapshot.ptr + sizeof(js_blob_header);
-    js->blob.raw_size = static_cast<int>(config->snapshot.len - sizeof(js_blob_header));
+    js->blob.data = blob.ptr;
+    js->blob.raw_size = static_cast<int>(blob.len);
 
     v8::Isolate::CreateParams params;
     params.snapshot_blob = &js->blob;

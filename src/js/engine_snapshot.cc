@@ -19,23 +19,24 @@ static v8::MaybeLocal<v8::Object> host_object(js_isolate *js, v8::Local<v8::Cont
     return host;
 }
 
-static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, struct cd_str prelude,
-                       const char *name)
+/* js_the_prelude has the text. */
+static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, const char *name)
 {
-    js_value function, exports;
-    cd_buf wrapped = {};
-    cd_buf_addf(&wrapped, "(");
-    cd_buf_add_str(&wrapped, prelude);
-    cd_buf_addf(&wrapped, "\n)");
-    int rc = js_run(js, cd_buf_str(&wrapped), name, &function);
-    cd_buf_deinit(&wrapped);
-    if (rc != 0)
-        return rc;
+    js_value exports;
+    v8::Local<v8::String> text;
+    v8::Local<v8::Script> script;
+    v8::Local<v8::Value> value;
+    v8::ScriptOrigin origin(js_v8_text(js, name));
+    if (!v8::String::NewExternalOneByte(js->v8, &js_the_prelude).ToLocal(&text) ||
+        !v8::Script::Compile(context, text, &origin).ToLocal(&script) ||
+        !script->Run(context).ToLocal(&value))
+        return JS_THREW;
+    js_value function = js_of(value);
     v8::Local<v8::Object> host;
     if (!host_object(js, context).ToLocal(&host))
         return JS_THREW;
     js_value argv[] = {js_of(host)};
-    rc = js_call(js, function, js_undefined(js), argv, 1, &exports);
+    int rc = js_call(js, function, js_undefined(js), argv, 1, &exports);
     if (rc != 0)
         return rc;
     js->v8->PerformMicrotaskCheckpoint();
@@ -43,15 +44,14 @@ static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, struct cd
     return 0;
 }
 
-static int context_make(js_isolate *js, v8::SnapshotCreator *creator, struct cd_str prelude, const char *name,
-                        cd_buf *why)
+static int context_make(js_isolate *js, v8::SnapshotCreator *creator, const char *name, cd_buf *why)
 {
     v8::HandleScope scope(js->v8);
     v8::Local<v8::Context> context = v8::Context::New(js->v8);
     v8::Context::Scope enter(context);
     js_try t;
     js_try_begin(js, &t);
-    int rc = prelude_run(js, context, prelude, name);
+    int rc = prelude_run(js, context, name);
     if (rc != 0) {
         js_problem p = {};
         js_try_problem(&t, &p);
@@ -69,6 +69,18 @@ static int context_make(js_isolate *js, v8::SnapshotCreator *creator, struct cd_
 int js_snapshot_build(struct cd_str prelude, const char *name, const js_op *ops, unsigned op_count,
                       cd_buf *out, cd_buf *why)
 {
+    for (size_t i = 0; i < prelude.len; i++) {
+        if (static_cast<unsigned char>(prelude.ptr[i]) >= 0x80) {
+            cd_buf_addf(why, "byte %zu of the prelude is not ASCII: V8 would keep all of it twice as large",
+                        i);
+            return CD_EINVAL;
+        }
+    }
+    cd_buf source = {};
+    cd_buf_addf(&source, "(");
+    cd_buf_add_str(&source, prelude);
+    cd_buf_addf(&source, "\n)");
+    js_the_prelude.set(cd_buf_str(&source));
     js_isolate *js = js_isolate_alloc(ops, op_count, UINT64_C(1) << 30);
     int rc;
     {
@@ -77,22 +89,26 @@ int js_snapshot_build(struct cd_str prelude, const char *name, const js_op *ops,
         params.external_references = js_external_references;
         v8::SnapshotCreator creator(js->v8, params);
         js->v8->SetMicrotasksPolicy(v8::MicrotasksPolicy::kExplicit);
-        rc = context_make(js, &creator, prelude, name, why);
+        rc = context_make(js, &creator, name, why);
         v8::StartupData blob = creator.CreateBlob(v8::SnapshotCreator::FunctionCodeHandling::kKeep);
         if (rc == 0) {
             js_blob_header h = {};
-            memcpy(h.magic, "CELLDJS1", sizeof h.magic);
+            memcpy(h.magic, "CELLDJS2", sizeof h.magic);
             h.ops = js_ops_hash(ops, op_count);
             h.size = static_cast<uint64_t>(blob.raw_size);
+            h.source = source.len;
             CD_ASSERT(strlen(v8::V8::GetVersion()) < sizeof h.version);
             memcpy(h.version, v8::V8::GetVersion(), strlen(v8::V8::GetVersion()));
             cd_buf_add(out, &h, sizeof h);
             cd_buf_add(out, blob.data, static_cast<size_t>(blob.raw_size));
+            cd_buf_add_str(out, cd_buf_str(&source));
         }
         delete[] blob.data;
     }
     js->dom_exception.Reset();
     js->v8->Dispose();
     js_isolate_discard(js);
+    js_the_prelude.set({});
+    cd_buf_deinit(&source);
     return rc;
 }

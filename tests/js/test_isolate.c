@@ -39,7 +39,7 @@ static void test_a_foreign_snapshot_is_refused_with_the_reason(void **state)
     cd_buf_clear(&why);
     char header[128];
     memcpy(header, test_snapshot_begin, sizeof header);
-    memcpy(header + 24, "9.9", 4);
+    memcpy(header + 32, "9.9", 4);
     c.snapshot = cd_str_of(header, sizeof header);
     assert_int_equal(js_isolate_new(&js, &c, &why), CD_EINVAL);
     assert_true(
