@@ -292,6 +292,35 @@ static bool is_configured(const struct cli *c)
            cli_is_set(&c->settings, CLI_SET_INTERNAL_ADDR) || cli_is_set(&c->settings, CLI_SET_ADVERTISE);
 }
 
+/* `celld help WORD...`: what the words with --help would show. */
+static int help(struct cli *c, const char *const *words)
+{
+    struct cd_buf text = {0};
+    unsigned count = 0;
+    int rc = 0;
+    if (strcmp(words[0], "env") == 0) {
+        if (words[1] != NULL && strcmp(words[1], "--markdown") == 0)
+            cli_settings_markdown(&text);
+        else
+            cli_help_env(&text, &c->settings);
+        (void)cli_out_text(&c->out, cd_buf_str(&text));
+        cd_buf_deinit(&text);
+        return 0;
+    }
+    const struct cli_command *command = find_command(words, &count);
+    if (command == NULL)
+        find_group(&text, words, &count);
+    const char *rest = words[command != NULL || text.len > 0 ? count : 0];
+    if (rest != NULL)
+        rc = cli_fail(c, "unknown command or option: %s; run `celld --help` for usage", rest);
+    else if (command != NULL)
+        print_help(c, command);
+    else
+        rc = run_group(c, cd_buf_str(&text), words + count);
+    cd_buf_deinit(&text);
+    return rc;
+}
+
 static int dispatch(struct cli *c)
 {
     const char *first = c->args[0];
@@ -299,15 +328,7 @@ static int dispatch(struct cli *c)
     unsigned words = 0;
     int rc = 0;
     if (first == NULL ? !is_configured(c) : is_help(first) || strcmp(first, "help") == 0) {
-        if (first != NULL && c->args[1] != NULL && strcmp(c->args[1], "env") == 0) {
-            if (c->args[2] != NULL && strcmp(c->args[2], "--markdown") == 0)
-                cli_settings_markdown(&text);
-            else
-                cli_help_env(&text, &c->settings);
-            (void)cli_out_text(&c->out, cd_buf_str(&text));
-        } else {
-            print_help(c, NULL);
-        }
+        rc = first == NULL || c->args[1] == NULL ? (print_help(c, NULL), 0) : help(c, c->args + 1);
     } else if (first != NULL && (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 ||
                                  strcmp(first, "version") == 0)) {
         (void)cli_out_row(&c->out, c->debug ? CD_STR("celld " CELLD_VERSION " (debug)")

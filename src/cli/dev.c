@@ -337,6 +337,7 @@ static void finish(struct cli_dev *d)
         (void)io_file_close(&d->lock); /* Nothing of it must last. */
     for (unsigned i = 0; i < d->projects; i++) {
         cd_buf_deinit(&d->project[i].path);
+        cd_buf_deinit(&d->project[i].warned);
         if (d->project[i].loaded)
             deploy_project_deinit(&d->project[i].project);
     }

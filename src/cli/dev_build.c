@@ -24,8 +24,10 @@ int cli_dev_project_load(struct cli_dev *d, struct cli_dev_project *p, struct cd
     deploy_problems_warnings(&warnings, &problems);
     deploy_problems_errors(why, &problems);
     deploy_problems_deinit(&problems);
-    cli_dev_warning(&d->view, cd_buf_str(&warnings));
-    cd_buf_deinit(&warnings);
+    if (!cd_str_eq(cd_buf_str(&warnings), cd_buf_str(&p->warned)))
+        cli_dev_warning(&d->view, cd_buf_str(&warnings));
+    cd_buf_deinit(&p->warned);
+    p->warned = warnings;
     if (loaded && rc != 0)
         deploy_project_deinit(&fresh);
     if (rc != 0)

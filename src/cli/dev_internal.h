@@ -86,6 +86,7 @@ struct cli_dev_project {
     struct cd_str shown; /* As the user wrote it. */
     struct deploy_project project;
     bool loaded;
+    struct cd_buf warned; /* owned; what was shown last: the same again says nothing new. */
 };
 /* Reads the project file and .dev.vars. In why are all errors, lines; warnings are shown. */
 CD_MUST_USE int cli_dev_project_load(struct cli_dev *d, struct cli_dev_project *p, struct cd_buf *why);

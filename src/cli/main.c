@@ -15,9 +15,10 @@ static int store_open(struct cli *c, const struct cli_node *n, struct io_real_st
 {
     struct cd_buf url = {0}, why = {0};
     const struct cli_value *v = c->settings.value;
+    bool other = !cli_given(&c->parsed, CLI_REGION) && !cli_is_set(&c->settings, CLI_SET_REGION);
     const struct io_real_store_opts opts = {
         .endpoint = cd_str_trim(cli_either(c, CLI_ENDPOINT, CLI_SET_ENDPOINT)),
-        .region = cd_str_trim(cli_either(c, CLI_REGION, CLI_SET_REGION)),
+        .region = cd_str_trim(cli_either(c, CLI_REGION, other ? CLI_SET_DEFAULT_REGION : CLI_SET_REGION)),
         .access_key = v[CLI_SET_AWS_ACCESS_KEY_ID].text,
         .secret_key = v[CLI_SET_AWS_SECRET_ACCESS_KEY].text,
         .session_token = v[CLI_SET_AWS_SESSION_TOKEN].text,

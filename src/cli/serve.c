@@ -175,7 +175,9 @@ static void shard_listen(struct serve *s, struct shard *shard, void *arg)
     (void)arg;
     int rc = cli_serve_listen(shard, &why);
     if (rc != 0)
-        cd_buf_addf(&why, "cannot listen on %s:%u: %s", s->at.host, s->at.port, cd_err_text(rc));
+        cd_buf_addf(&why, "cannot listen on %s:%u: %s", s->at.host, s->at.port,
+                    rc == IO_BUSY || rc == IO_EXISTS ? "address already in use; choose another --listen"
+                                                     : cd_err_text(rc));
     answer_control(shard, rc != 0 ? &why : NULL);
 }
 

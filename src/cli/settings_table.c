@@ -32,7 +32,7 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
     [CLI_SET_REGION] = {MIRROR("AWS_REGION", "--region"), NODE, .part = "storage", .otherwise = "us-east-1",
                         .help = "signing region of S3; goes before AWS_DEFAULT_REGION", .effective = true},
     [CLI_SET_DEFAULT_REGION] = {MIRROR("AWS_DEFAULT_REGION", "--region"), NODE, .part = "storage",
-                                .otherwise = "us-east-1", .help = "signing region of S3"},
+                                .otherwise = "us-east-1", .help = "signing region of S3", .effective = true},
     [CLI_SET_ADDR] = {MIRROR("CELLD_ADDR", "--listen"), NODE, .part = "listeners", .type = "IP:PORT",
                       .otherwise = "127.0.0.1:8080", .help = "public listener", .effective = true},
     [CLI_SET_INTERNAL_ADDR] = {MIRROR("CELLD_INTERNAL_ADDR", "--internal-listen"), NODE, .part = "listeners",

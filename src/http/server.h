@@ -68,7 +68,7 @@ void http_exchange_peer(const struct http_exchange *x, struct io_addr *out);
  * body, IO_TIMEDOUT. One read at a time. Nothing is read ahead but the window, so a slow handler slows the
  * client. */
 void http_body_read(struct http_exchange *x, struct io_read *r, io_done_fn *done);
-/* After such an error: the status to answer with (413, 400, 408) and a text for people. */
+/* After such an error: the status to answer with (413, 400, 408) and a text for people. 0: there was none. */
 int http_body_error(const struct http_exchange *x, const char **why);
 
 /* Begins the answer: its head and the first parts of its body in one write. answer is used during the call

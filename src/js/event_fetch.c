@@ -391,7 +391,8 @@ static int bytes_arg(struct js_args *a, unsigned index, struct cd_buf *out)
     return 0;
 }
 
-/* answer(event, status, statusText, fields, body): a whole answer; body is a string, bytes or undefined. */
+/* answer(event, status, statusText, fields, body, failed): a whole answer; body is a string, bytes or
+ * undefined. failed: the handler did, and a client whose request was bad is told so. */
 int js_op_answer(struct js_args *a)
 {
     struct fetch *f;
@@ -407,6 +408,10 @@ int js_op_answer(struct js_args *a)
     rc = answer_read(a, 1, &r);
     if (rc == 0)
         rc = bytes_arg(a, 4, &body);
+    const char *why;
+    int bad = rc == 0 && js_to_bool(a->js, js_arg(a, 5)) ? http_body_error(f->x, &why) : 0;
+    if (bad != 0)
+        r.answer.status = bad;
     if (rc == 0) {
         log_answer(f, r.answer.status);
         rc = http_answer_all(f->x, &r.answer, cd_buf_str(&body));

@@ -29,6 +29,8 @@ static void test_help_and_version(void **state)
     expect_help(&r, "kv", "Usage:\n  celld kv get ");
     expect_help(&r, "kv bulk --help", "Usage:\n  celld kv bulk get ");
     expect_help(&r, "d1 migrations", "Usage:\n  celld d1 migrations list ");
+    expect_help(&r, "help diagnose", "celld diagnose: ");
+    expect_help(&r, "help kv bulk", "Usage:\n  celld kv bulk get ");
     expect_help(&r, "help env", "name\ttype\tdefault\tvalue\nCELLD_BUCKET\t");
     rig_close(&r);
 }
@@ -88,6 +90,10 @@ static void test_unknown_words_are_named(void **state)
     (void)state;
     rig_refuses(NULL, "frobnicate",
                 "Error: unknown command or option: frobnicate; run `celld --help` for usage");
+    rig_refuses(NULL, "help frobnicate",
+                "Error: unknown command or option: frobnicate; run `celld --help` for usage");
+    rig_refuses(NULL, "help deploy now",
+                "Error: unknown command or option: now; run `celld --help` for usage");
     rig_refuses(NULL, "serve", "Error: unknown command or option: serve; run `celld --help` for usage");
     rig_refuses(NULL, "connect", "Error: unknown command or option: connect; run `celld --help` for usage");
     rig_refuses(NULL, "--control-plane",

@@ -145,6 +145,15 @@ check('a hundred megabytes of body, and heads that are too large', async () => {
     equal(bomb.status, 431);
     equal((await ask('/ok', { headers: { 'x-long': 'y'.repeat(70000) } })).status, 431);
     equal((await ask(`/${'a'.repeat(20000)}`)).status, 414);
+    const raw = (text) =>
+        new Promise((resolve) => {
+            let got = '';
+            const s = net.connect(port, '127.0.0.1', () => s.write(text));
+            s.on('data', (d) => (got += d)).on('error', () => {}).on('close', () => resolve(got.split('\r\n')[0]));
+        });
+    const chunked = 'POST /upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    equal(await raw(`${chunked}5\r\nhello\r\nzz\r\n`), 'HTTP/1.1 400 Bad Request');
+    equal(await raw(`${chunked}ffffffffff\r\nhello`), 'HTTP/1.1 413 Content Too Large');
     const garbage = net.connect(port, '127.0.0.1');
     garbage.end(Buffer.from([0, 1, 2, 3, 255, 254, 10, 10]));
     await new Promise((resolve) => garbage.on('close', resolve).on('error', () => {}).resume());

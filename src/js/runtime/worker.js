@@ -204,7 +204,7 @@ const message = (error) => {
 function fail(context, error) {
     report('fetch', error);
     if (!context.ended) {
-        answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: ${message(error)}`);
+        answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: ${message(error)}`, true);
     }
     context.task.done();
 }
