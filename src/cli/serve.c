@@ -30,8 +30,8 @@ static void task_handle(struct io *at, struct io_msg *m)
     cd_free(t);
 }
 
-static void task_post(struct io *from, unsigned loop, struct serve *s, struct shard *shard,
-                      void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg)
+void cli_serve_post(struct io *from, unsigned loop, struct serve *s, struct shard *shard,
+                    void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg)
 {
     struct task *t = cd_new(struct task);
     t->msg.handle = task_handle;
@@ -65,7 +65,7 @@ static void answer_control(struct shard *shard, struct cd_buf *why)
         copy = cd_new(struct cd_buf);
         *copy = cd_buf_move(why);
     }
-    task_post(shard->io, 0, shard->s, shard, on_answered, copy);
+    cli_serve_post(shard->io, 0, shard->s, shard, on_answered, copy);
 }
 
 /* In a fiber of the control loop: asks count shards from the first on and waits for all. s->failed says what
@@ -78,7 +78,7 @@ static int ask(struct serve *s, unsigned first, unsigned count,
     s->asked = count;
     cd_buf_clear(&s->failed);
     for (unsigned i = first; i < first + count; i++)
-        task_post(s->control, i + 1, s, &s->shard[i], fn, arg);
+        cli_serve_post(s->control, i + 1, s, &s->shard[i], fn, arg);
     io_signal_wait(&s->answered, s->control, &op, NULL);
     int rc = io_await(&op, IO_FOREVER); /* A shard answers, or its turn is ended by the watch. */
     return rc != IO_OK ? rc : s->failed.len > 0 ? CD_EINVAL : 0;
@@ -101,7 +101,13 @@ static void on_uncaught(void *arg, struct js_worker *w, const char *where, const
                 CD_S("message", cd_buf_str(&p->message)), CD_S("stack", cd_buf_str(&p->stack)));
 }
 
-static const struct js_worker_hooks hooks = {.console = on_console, .uncaught = on_uncaught};
+static void on_fetched(void *arg)
+{
+    cli_serve_leave(arg);
+}
+
+static const struct js_worker_hooks hooks = {
+    .console = on_console, .uncaught = on_uncaught, .fetched = on_fetched};
 
 /* ---- Shards ---- */
 
@@ -138,7 +144,7 @@ static void on_site_closed(struct io_op *op, int status)
 {
     struct closing *c = CD_CONTAINER(op, struct closing, op);
     (void)status;
-    task_post(c->shard->io, 0, c->shard->s, c->shard, on_released, c->g);
+    cli_serve_post(c->shard->io, 0, c->shard->s, c->shard, on_released, c->g);
     cd_free(c);
 }
 
@@ -348,7 +354,7 @@ static void stop_flow(void *arg)
         http_server_free(s->internal);
     }
     for (unsigned i = 0; i < s->shards; i++)
-        task_post(s->control, i + 1, s, &s->shard[i], on_stop_loop, NULL);
+        cli_serve_post(s->control, i + 1, s, &s->shard[i], on_stop_loop, NULL);
     io_stop(s->control);
 }
 
@@ -468,10 +474,13 @@ int cli_serve(struct cli *c)
         cd_free(s);
         return cli_fail(c, "`celld` requires --bucket s3://NAME or file:///DIRECTORY (or CELLD_BUCKET)");
     }
+    s->requests_max = cli_num(&c->settings, CLI_SET_MAX_REQUESTS);
     s->shards = node.shards;
     s->shard = cd_alloc(sizeof(*s->shard) * s->shards);
-    for (unsigned i = 0; i < s->shards; i++)
+    for (unsigned i = 0; i < s->shards; i++) {
         s->shard[i].s = s;
+        cd_list_init(&s->shard[i].waiting);
+    }
     rc = c->run_node(c, &node);
     if (rc == 0 && s->failure.len > 0)
         rc = cli_fail(c, "%s", cd_buf_cstr(&s->failure));

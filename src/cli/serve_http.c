@@ -48,22 +48,34 @@ static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf
     cd_buf_addf(out, "%.*s://%.*s", (int)scheme.len, scheme.ptr, (int)host.len, host.ptr);
 }
 
-static void on_public(void *arg, struct http_exchange *x)
+void cli_serve_refuse(struct http_exchange *x, const char *reason)
 {
-    struct shard *shard = arg;
-    if (cd_str_eq(x->head->where.path, CD_STR("/.well-known/celld/health"))) {
-        if (is_draining(shard->s))
-            answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
-        else
-            answer_json(x, 200, CD_STR("{\"ok\":true}"));
-        return;
-    }
-    if (is_draining(shard->s)) {
+    static const struct http_field fields[] = {{CD_STR("content-type"), CD_STR("text/plain; charset=utf-8")},
+                                               {CD_STR("retry-after"), CD_STR("1")}};
+    const struct http_answer answer = {.status = 503, .field = fields, .field_count = CD_COUNT(fields)};
+    struct cd_buf text = {0};
+    cd_buf_addf(&text, "Worker refused: %s", reason);
+    int rc = http_answer_all(x, &answer, cd_buf_str(&text));
+    CD_ASSERT(rc == 0); /* Our own fields. */
+    cd_buf_deinit(&text);
+}
+
+/* Whether the node answers by itself: nothing is to be served. */
+static bool answer_idle(struct shard *shard, struct http_exchange *x)
+{
+    if (is_draining(shard->s))
         answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
-        return;
-    }
-    if (shard->site == NULL) {
+    else if (shard->site == NULL)
         answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+    else
+        return false;
+    return true;
+}
+
+void cli_serve_request(struct shard *shard, struct http_exchange *x)
+{
+    if (answer_idle(shard, x)) { /* By now. */
+        cli_serve_leave(shard);
         return;
     }
     struct cd_buf origin = {0};
@@ -74,6 +86,20 @@ static void on_public(void *arg, struct http_exchange *x)
               &origin);
     js_site_fetch(shard->site, x, cd_buf_str(&origin));
     cd_buf_deinit(&origin);
+}
+
+static void on_public(void *arg, struct http_exchange *x)
+{
+    struct shard *shard = arg;
+    if (cd_str_eq(x->head->where.path, CD_STR("/.well-known/celld/health"))) {
+        if (is_draining(shard->s))
+            answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
+        else
+            answer_json(x, 200, CD_STR("{\"ok\":true}"));
+        return;
+    }
+    if (!answer_idle(shard, x))
+        cli_serve_admit(shard, x);
 }
 
 int cli_serve_listen(struct shard *shard, struct cd_buf *why)

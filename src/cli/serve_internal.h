@@ -18,6 +18,9 @@ struct shard {
     struct cli_generation *generation; /* What site serves. */
     struct js_watch watch;
     struct io_op stopped;
+    struct cd_list waiting; /* Requests over CELLD_MAX_REQUESTS: serve_admit.c */
+    unsigned waiters; /* How many. Atomic. */
+    struct io_op look_op;
 };
 
 struct serve {
@@ -32,6 +35,8 @@ struct serve {
     struct io_timer watch_timer;
     bool started, stopping;
     bool draining; /* Atomic: shards look at it. */
+    uint64_t requests_max; /* CELLD_MAX_REQUESTS; UINT64_MAX: no bound. */
+    uint64_t admitted; /* Requests that Workers have now, as far as there is a bound. Atomic. */
     bool adopting; /* One at a time. */
     struct io_fiber *poller; /* Looks for new deployments; NULL: it does not run. */
     /* Questions to shards: control loop only. */
@@ -40,6 +45,18 @@ struct serve {
     struct cd_buf failed; /* Why one of them could not. */
     struct cd_buf failure; /* Why the node does not start. */
 };
+
+/* Posts fn to a loop of the node, for a shard. */
+void cli_serve_post(struct io *from, unsigned loop, struct serve *s, struct shard *shard,
+                    void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg);
+
+/* On a shard: gives the request to the Worker when it may have one more, lets it wait, or refuses it. */
+void cli_serve_admit(struct shard *shard, struct http_exchange *x);
+/* A request that the Worker had is over. */
+void cli_serve_leave(struct shard *shard);
+/* An admitted request, to the Worker. */
+void cli_serve_request(struct shard *shard, struct http_exchange *x);
+void cli_serve_refuse(struct http_exchange *x, const char *reason); /* 503 */
 
 /* On a shard: its public listener. */
 CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);

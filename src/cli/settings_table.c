@@ -94,10 +94,10 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
                                    .fallback = 64,
                                    .help = "concurrent fetch events of one cell or Queue broker"},
     [CLI_SET_MAX_REQUESTS] = {POSITIVE("CELLD_MAX_REQUESTS"), CAPACITY, .part = "Workers",
-                              .otherwise = "unbounded", .fallback = UINT64_MAX,
+                              .otherwise = "unbounded", .fallback = UINT64_MAX, .effective = true,
                               .help = "concurrent stateless Worker requests on the node"},
     [CLI_SET_ADMISSION_WAIT_MS] = {COUNT("CELLD_ADMISSION_WAIT_MS"), CAPACITY, .part = "Workers",
-                                   .fallback = 1000,
+                                   .fallback = 1000, .effective = true,
                                    .help =
                                        "how long a stateless request waits for a slot; 0 refuses at once"},
     [CLI_SET_MAX_STATELESS_ISOLATES] = {POSITIVE("CELLD_MAX_STATELESS_ISOLATES"), CAPACITY, .part = "Workers",

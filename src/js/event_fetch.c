@@ -14,6 +14,8 @@
 struct fetch {
     struct js_event event;
     struct http_exchange *x; /* NULL once it was closed. */
+    const struct js_worker_hooks *hooks; /* Of the worker, which may be gone when f is. */
+    void *hooks_arg;
     uint64_t start_ns;
     bool started; /* The answer's head is out. */
     bool finished; /* The answer is complete. */
@@ -51,7 +53,11 @@ static void fetch_free_if_done(struct fetch *f)
     cd_buf_deinit(&f->bytes);
     cd_buf_deinit(&f->body);
     cd_buf_deinit(&f->origin);
+    const struct js_worker_hooks *hooks = f->hooks;
+    void *arg = f->hooks_arg;
     cd_free(f);
+    if (hooks != NULL && hooks->fetched != NULL)
+        hooks->fetched(arg);
 }
 
 /* One line a request. The query may hold secrets and is left out. operations.md 7 */
@@ -225,6 +231,8 @@ void js_worker_fetch(struct js_worker *w, struct http_exchange *x, struct cd_str
     struct fetch *f = cd_new(struct fetch);
     js_event_init(&f->event, w, &fetch_type);
     f->x = x;
+    f->hooks = w->hooks;
+    f->hooks_arg = w->arg;
     f->start_ns = io_now_ns(w->io);
     x->user = f;
     x->gone = on_gone;

@@ -141,6 +141,8 @@ void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str ori
         cd_buf_addf(&text, "Worker failed: it does not load: %.*s", (int)why.len, why.ptr);
         http_answer_text(x, 500, "text/plain; charset=utf-8", cd_buf_str(&text));
         cd_buf_deinit(&text);
+        if (s->opts.hooks != NULL && s->opts.hooks->fetched != NULL)
+            s->opts.hooks->fetched(s->opts.arg);
     }
     cd_buf_deinit(&why);
 }

@@ -44,6 +44,8 @@ struct js_worker_hooks {
     void (*console)(void *arg, struct js_worker *w, enum cd_level level, struct cd_str text);
     /* An error that user code did not catch. where: "fetch", "rejection", "load", ... */
     void (*uncaught)(void *arg, struct js_worker *w, const char *where, const struct js_problem *problem);
+    /* A request of js_worker_fetch is over, its answer and all that it left behind. Maybe inside a turn. */
+    void (*fetched)(void *arg);
 };
 
 struct js_worker_opts {
