@@ -40,7 +40,9 @@ struct storage_alarm {
 /* How transactions of the database begin and end. Each is called outside of any other call on the storage's
  * owner and must not call the storage. */
 struct storage_opts {
-    struct sqlite3 *sqlite; /* Open; borrowed until storage_close, which is called before it is closed. */
+    /* Open; borrowed until storage_close. Until then an authorizer guards it: others run SQL on it in begin,
+     * commit and rollback only. */
+    struct sqlite3 *sqlite;
     CD_MUST_USE int (*begin)(void *arg, struct cd_buf *why); /* Opens a transaction of SQLite. */
     /* Commits it. alarm: the alarm as the transaction leaves it. On failure nothing of it is kept, whatever
      * SQLite says, and why has the reason. */
@@ -52,7 +54,7 @@ struct storage_opts {
 /* Reads the alarm, limits SQLite to what a cell may do. Writes nothing: tables are made when first needed. On
  * failure (CD_ECORRUPT) why has the reason. */
 CD_MUST_USE int storage_open(struct storage **out, const struct storage_opts *opts, struct cd_buf *why);
-/* Closes all cursors and rolls back what is not committed. */
+/* Ends all cursors and rolls back what is not committed. */
 void storage_close(struct storage *s);
 
 /* Asked every few thousand steps of a statement; true: it ends with SQLITE_INTERRUPT. NULL: never asked. */
@@ -67,7 +69,7 @@ const char *storage_broken(const struct storage *s); /* NULL: it is not. */
 /* At the end of a turn, and before an effect leaves: commits what is open, unless storage_begin is. 0 also
  * when there is nothing to commit. On failure the storage is broken, and why has the reason. */
 CD_MUST_USE int storage_turn_end(struct storage *s, struct cd_buf *why);
-/* Writes nothing that a commit would not have written: there are changes, or savepoints, not committed. */
+/* There may be changes that are not committed. */
 bool storage_uncommitted(const struct storage *s);
 unsigned storage_depth(const struct storage *s); /* Of storage_begin. */
 /* Opens a level; at most STORAGE_DEPTH_MAX. commit_first: what is open at level 0 is committed before. */
@@ -128,10 +130,10 @@ uint64_t storage_cursor_shape(const struct storage_cursor *c);
 void storage_cursor_value(struct storage_cursor *c, unsigned column, struct storage_value *out);
 bool storage_cursor_writes(const struct storage_cursor *c); /* Its statement may change the database. */
 /* Rows that were looked at, as far as SQLite counts them: those of full scans, at least those returned. Rows
- * that were inserted, changed or deleted, also by triggers. */
+ * that were inserted, changed or deleted, also by triggers: known when the last row was passed. */
 uint64_t storage_cursor_read(const struct storage_cursor *c);
 uint64_t storage_cursor_written(const struct storage_cursor *c);
-/* Only a cursor that is not closed by storage_close. */
+/* Every cursor is closed by its owner; also after storage_close, where nothing else of it may be used. */
 void storage_cursor_close(struct storage_cursor *c);
 
 CD_MUST_USE int storage_size(struct storage *s, uint64_t *bytes); /* Pages in use. */
