@@ -97,7 +97,7 @@ static void write_done(struct io_op *op, int status)
     if (k->call != NULL)
         http_call_wrote(k->call, status);
     k->hold--;
-    if (k->stash.len > k->stash_at)
+    if (k->stash.len > k->stash_at || k->eof)
         http_link_kick(k); /* See http_call_feed. */
     http_link_settle(k);
 }

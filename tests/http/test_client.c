@@ -491,6 +491,36 @@ static void test_an_upgrade_hands_over_the_stream(void **state)
     peer_run(&(struct peer){.script = {switches, refuses}}, upgrade_flow);
 }
 
+#define LONG_TARGET (1u << 20) /* More than is under way at once. */
+
+static void upgrade_end_flow(struct peer *p)
+{
+    struct cd_buf target = {0};
+    cd_buf_add_byte(&target, '/');
+    while (target.len < LONG_TARGET)
+        cd_buf_add_byte(&target, 'a');
+    const struct http_ask ask = {.method = CD_STR("GET"),
+                                 .target = cd_buf_str(&target),
+                                 .authority = CD_STR("host"),
+                                 .upgrade = CD_STR("foo")};
+    struct http_call call = {0};
+    struct io_op op = {0};
+    uint64_t from = io_now_ns(p->cio);
+    http_call_start(&call, p->client, &p->addr, &ask, CD_STR(""), &op, NULL);
+    CHECK_INT(io_await(&op, IO_FOREVER), IO_RESET);
+    CHECK(io_now_ns(p->cio) - from < IO_SEC(10));
+    http_call_close(&call);
+    cd_buf_deinit(&target);
+}
+
+static void test_a_server_that_ends_while_an_upgrade_is_asked_for(void **state)
+{
+    (void)state;
+    static const struct peer_step ends[] = {
+        {PEER_FINISH, NULL, 0}, {PEER_SLEEP, NULL, 50}, {PEER_TAKE, NULL, LONG_TARGET}, {PEER_HOLD, NULL, 0}};
+    peer_run(&(struct peer){.script = {ends}}, upgrade_end_flow);
+}
+
 /* ---- Faults and crashes ---- */
 
 static const struct peer_step any_first[] = {{PEER_READ, ASKED, 0},
@@ -560,5 +590,6 @@ CD_TESTS(client, cmocka_unit_test(test_a_connection_is_used_again),
          cmocka_unit_test(test_a_slow_reader_slows_the_server),
          cmocka_unit_test(test_calls_wait_for_a_connection),
          cmocka_unit_test(test_a_call_may_be_closed_at_any_time),
-         cmocka_unit_test(test_an_upgrade_hands_over_the_stream), cmocka_unit_test(test_every_call_may_fail),
-         cmocka_unit_test(test_the_node_may_die_in_every_call))
+         cmocka_unit_test(test_an_upgrade_hands_over_the_stream),
+         cmocka_unit_test(test_a_server_that_ends_while_an_upgrade_is_asked_for),
+         cmocka_unit_test(test_every_call_may_fail), cmocka_unit_test(test_the_node_may_die_in_every_call))
