@@ -113,6 +113,8 @@ struct ltx_builder {
 void ltx_builder_deinit(struct ltx_builder *b); /* Empty and usable again. */
 void ltx_builder_page(struct ltx_builder *b, struct ltx_zstd *z, uint32_t pgno, const void *page,
                       uint32_t page_size);
+/* Forgets pages above commit, and older versions of the others. */
+void ltx_builder_cut(struct ltx_builder *b, uint32_t page_size, uint32_t commit);
 static inline bool ltx_builder_empty(const struct ltx_builder *b)
 {
     return b->count == 0;

@@ -118,6 +118,13 @@ static void gather(struct ltx_builder *b, uint32_t page_size, uint32_t old_commi
     b->cap = room;
 }
 
+void ltx_builder_cut(struct ltx_builder *b, uint32_t page_size, uint32_t commit)
+{
+    settle(b, commit);
+    gather(b, page_size, UINT32_MAX - 1, UINT32_MAX - 1); /* Nothing has grown: no zeros are filled in. */
+    b->compacted = b->bytes.len;
+}
+
 void ltx_builder_page(struct ltx_builder *b, struct ltx_zstd *z, uint32_t pgno, const void *page,
                       uint32_t page_size)
 {
@@ -125,11 +132,8 @@ void ltx_builder_page(struct ltx_builder *b, struct ltx_zstd *z, uint32_t pgno, 
         return;
     if (b->bytes.len == 0)
         cd_buf_add_zero(&b->bytes, LTX_HEADER_SIZE);
-    if (b->bytes.len > COMPACT_FROM && b->bytes.len > 2 * b->compacted) {
-        settle(b, UINT32_MAX);
-        gather(b, page_size, UINT32_MAX - 1, UINT32_MAX - 1);
-        b->compacted = b->bytes.len;
-    }
+    if (b->bytes.len > COMPACT_FROM && b->bytes.len > 2 * b->compacted)
+        ltx_builder_cut(b, page_size, UINT32_MAX);
     if (b->count == b->cap) {
         b->cap = b->cap == 0 ? 4 : 2 * b->cap;
         b->entry = cd_realloc(b->entry, b->cap * sizeof *b->entry);

@@ -1,0 +1,50 @@
+/* db/db_internal.h: what the files of the database core share. */
+#ifndef DB_DB_INTERNAL_H
+#define DB_DB_INTERNAL_H
+
+#include "db/db.h"
+
+struct db_host {
+    struct io *io;
+    sqlite3_vfs vfs;
+    char name[32]; /* Of the VFS. SQLite's list of them is the process's: no two hosts share one. */
+    struct ltx_zstd *zstd; /* owned */
+    struct db *opening; /* Whose file the next xOpen is for. */
+    unsigned open;
+};
+
+struct db {
+    struct db_host *host;
+    sqlite3 *sqlite; /* owned */
+    sqlite3_stmt *begin, *commit, *rollback; /* owned */
+    struct io_file file;
+    char *dir, *path, *scope; /* owned */
+    uint64_t scope_hash, epoch, txid;
+    struct db_position base;
+    uint32_t page_size;
+    uint32_t commit_pages; /* Size at the last captured commit. */
+    uint64_t size; /* Of the file. */
+    /* What the file got since the last commit. A transaction that was rolled back after SQLite's cache
+     * overflowed leaves pages here: its free pages are not what they were, which matters to nobody but to
+     * those who compare. */
+    struct ltx_builder written;
+    /* A write was refused for lack of room: SQLite rolls back now, and those writes must go through. */
+    bool refused;
+    bool too_big; /* The open transaction, or the one that ended last. */
+    bool dirty; /* The open transaction has written to the file. */
+    bool committing; /* Inside db_commit: only there a transaction may commit. */
+    bool internal;
+    bool broken;
+    bool alarm_changed;
+    struct db_alarm alarm;
+    void (*on_commit)(void *arg, struct db_commit *c);
+    void *arg;
+};
+
+void db_vfs_init(struct db_host *h);
+/* "<dir>/<name>" as a C string in out, which is emptied first. */
+const char *db_path(struct cd_buf *out, const char *dir, const char *name);
+/* Appends to why what failed, for SQLite's and for our codes, and returns one of ours. */
+int db_fail(struct db *d, const char *what, int rc, struct cd_buf *why);
+
+#endif
