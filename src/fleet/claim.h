@@ -6,8 +6,11 @@
 #define FLEET_CLAIM_H
 
 #include "fleet/authority.h"
+#include "base/map.h"
 #include "io/io.h"
 #include "store/records.h"
+
+struct log_recoverer;
 
 /* Who claims: this process as all its loops know it. Never changes while loops use it. */
 struct fleet_self {
@@ -17,10 +20,18 @@ struct fleet_self {
     uint64_t ttl_ms;
     /* The bucket belongs to this process alone (`celld dev`): every other session is dead. */
     bool sole;
+    /* How far our wall clock was found to be ahead of the store's, beyond what is normal; added to the expiry
+     * of every foreign lease (4.4). 0 when it cannot be told. */
+    uint64_t ahead_ms;
     const struct fleet_authority *authority;
-    struct fleet_node
-        *node_state; /* Whose control loop recovers sessions; NULL in tests that have no dead owner. */
+    struct log_recoverer *recoverer; /* Of the control loop (log/recover.h). */
 };
+
+/* Sessions that are finished, as one loop learned it: true for ever, so it spares reads. Zeroed: empty. */
+struct fleet_finished {
+    struct cd_map sessions;
+};
+void fleet_finished_deinit(struct fleet_finished *f);
 
 enum fleet_claim_end {
     FLEET_CLAIM_OWNED, /* epoch is ours, and new. */
@@ -46,6 +57,7 @@ struct fleet_claim {
     struct io *io; /* In: the loop of the calling fiber. */
     struct io_bucket *bucket; /* In */
     const struct fleet_self *self; /* In */
+    struct fleet_finished *finished; /* In: of this loop; may be NULL. */
     struct cd_str scope; /* In; borrowed until the call returns. */
     uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
     uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */
@@ -68,7 +80,8 @@ CD_MUST_USE int fleet_claim(struct fleet_claim *c);
 
 /* In a fiber: gives a cell back, {us, epoch} -> {"", epoch}, after the caller proved that its prefix holds a
  * complete restore path (5.8). IO_OK also when it was released already; CD_EFENCED: the record names another
- * session or epoch; an IO_ status when the outcome stayed unknown: ask again. */
+ * session or epoch; IO_DENIED: this node has no authority; any other status: the outcome is unknown, ask
+ * again. */
 CD_MUST_USE int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
                               struct cd_str scope, uint64_t epoch, uint64_t deadline_ns);
 
