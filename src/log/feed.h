@@ -12,7 +12,8 @@
 struct log;
 struct log_feed;
 
-/* On the shard's loop, once per loop; log outlives the feed. */
+/* On the shard's loop, once per loop and log. The log waits with its end for the feeds that it knows: the
+ * message that tells it of this one is on its way when this returns. */
 struct log_feed *log_feed_open(struct log *log, struct io *io);
 /* Waits end with IO_CANCELED; f is freed when done comes. Rows handed over before stay in the log. */
 void log_feed_close(struct log_feed *f, struct io_op *op, io_done_fn *done);
@@ -45,7 +46,7 @@ struct log_drop {
     uint64_t cut_txid; /* In: max_txid of the last row handed over. Out: the highest txid that was cut. */
     struct io_msg msg; /* The feed's, as the rest. */
     struct log_feed *feed;
-    struct log *log;
+    int status;
 };
 void log_feed_drop(struct log_feed *f, struct log_drop *d, io_done_fn *done);
 

@@ -58,7 +58,7 @@ void log_flush(struct log *l, struct io_op *op, io_done_fn *done);
  * slot and publishes the record. IO_OK: sealed, or never opened, so there was nothing to seal. Anything else:
  * the log stays open for a successor to recover, which is always safe. */
 void log_seal(struct log *l, struct io_op *op, io_done_fn *done);
-/* Cancels what is in flight and frees l when done comes. All feeds are closed. Seals nothing. */
+/* Cancels what is in flight, waits until all feeds are closed, and frees l when done comes. Seals nothing. */
 void log_close(struct log *l, struct io_op *op, io_done_fn *done);
 
 #endif

@@ -24,6 +24,7 @@ struct log_alarm {
     uint64_t inst_seq;
 };
 
+struct log_feed;
 struct log_row {
     struct cd_link link; /* Of the list it is in; the owner's. */
     char *scope; /* owned; log_scope_valid */
@@ -34,6 +35,7 @@ struct log_row {
     /* The feed's: */
     uint64_t seq; /* Counts the rows of this shard from 1. */
     unsigned loop;
+    struct log_feed *feed;
     /* The leader's, good from the moment the row is cut: */
     uint64_t batch, slot;
     uint64_t offset, length; /* Of the segment in the slot object, or of the object that it is (offset 0). */

@@ -1,0 +1,140 @@
+/* log/carry.c: brings slots to the bucket: does what the machine asks for, and tells it what came of it. */
+#include "log/log_internal.h"
+
+#include "store/retry.h"
+
+#define KEPT_BYTES (64u << 10) /* Buffers up to this stay for the next slot of the place. */
+
+static void answered(struct carrier *c, struct log_event *e)
+{
+    struct log *l = c->log;
+    e->slot = c->slot;
+    e->op = c->op;
+    log_step(l, e);
+    log_ended(l);
+}
+
+/* The node dies, or the log closes: nothing is known and nothing follows. */
+static bool over(const struct carrier *c, int status)
+{
+    return c->log->closing || status == IO_CANCELED || c->op == 0;
+}
+
+/* fleet.md 3.3. */
+static enum log_put outcome(const struct io_store *s, int status)
+{
+    switch (s->outcome) {
+    case IO_DONE: return LOG_PUT_APPLIED;
+    case IO_REJECTED: return status == IO_CONFLICT ? LOG_PUT_REJECTED : LOG_PUT_NOT_COMMITTED;
+    case IO_UNKNOWN: return LOG_PUT_UNKNOWN;
+    }
+    CD_UNREACHABLE();
+}
+
+static void put_done(struct io_op *op, int status)
+{
+    struct carrier *c = CD_CONTAINER(op, struct carrier, store.op);
+    struct log *l = c->log;
+    if (over(c, status)) {
+        log_ended(l);
+        return;
+    }
+    struct log_event e = {.kind = LOG_EVENT_PUT, .put = outcome(&c->store, status)};
+    uint64_t now = io_now_ns(l->io);
+    cd_event_to(l->io, e.put == LOG_PUT_APPLIED ? CD_DEBUG : CD_INFO, "log", "log_slot",
+                CD_U("slot", c->slot), CD_U("batch", c->batch), CD_U("rows", c->row_count),
+                CD_U("bytes", c->bytes.len), CD_U("wait_us", (c->cut_ns - c->oldest_ns) / 1000),
+                CD_U("store_us", (now - c->cut_ns) / 1000), CD_U("sends", c->sends),
+                CD_Z("outcome", status == IO_OK ? "applied" : cd_err_text(status)),
+                CD_Z("why", status == IO_OK ? "" : c->store.why));
+    if (e.put == LOG_PUT_APPLIED && c->slot != l->leader.durable_slot + 1)
+        CD_MARK("log.stored_above_hole");
+    if (e.put == LOG_PUT_UNKNOWN)
+        CD_MARK("log.slot_unclear");
+    answered(c, &e);
+}
+
+static void read_done(struct io_op *op, int status)
+{
+    struct carrier *c = CD_CONTAINER(op, struct carrier, store.op);
+    struct log *l = c->log;
+    if (over(c, status)) {
+        cd_buf_deinit(&c->store.body);
+        log_ended(l);
+        return;
+    }
+    struct log_event e = {.kind = LOG_EVENT_READ, .found = LOG_FOUND_ERROR};
+    struct log_slot_head head;
+    if (status == IO_OK && log_slot_head_read(&head, cd_buf_str(&c->store.body), NULL) == 0 &&
+        head.slot == c->slot && memcmp(head.id, c->id, sizeof c->id) == 0) {
+        CD_MARK("log.read_ours");
+        e.found = LOG_FOUND_OURS;
+    } else if (status == IO_OK || status == IO_EOF) { /* Also an object that is empty. */
+        CD_MARK("log.read_other");
+        e.found = LOG_FOUND_OTHER;
+    } else if (status == IO_NOENT) {
+        CD_MARK("log.read_nothing");
+        e.found = LOG_FOUND_NOTHING;
+    }
+    cd_buf_deinit(&c->store.body);
+    answered(c, &e);
+}
+
+static void waited(struct io_op *op, int status)
+{
+    struct carrier *c = CD_CONTAINER(op, struct carrier, timer.op);
+    struct log *l = c->log;
+    if (over(c, status)) {
+        log_ended(l);
+        return;
+    }
+    answered(c, &(struct log_event){.kind = LOG_EVENT_WAITED});
+}
+
+/* Wrong, and planted: a slot that is sent again is not the one that was sent before. */
+static void plant_other_bytes(struct carrier *c)
+{
+    if (c->sends > 0 && CD_PLANT("log.other-id")) {
+        c->id[0] ^= 0xff;
+        c->bytes.ptr[8] = (char)c->id[0];
+    }
+    if (c->sends > 0 && CD_PLANT("log.packed-again"))
+        log_carrier_repack(c);
+}
+
+void log_carry(struct carrier *c, const struct log_action *a)
+{
+    struct log *l = c->log;
+    struct store_policy p = store_policy_of(IO_LANE_LOG, c->bytes.len);
+    c->op = a->op;
+    l->busy++;
+    c->store.lane = p.lane;
+    c->store.timeout_ns = p.attempt_ns;
+    switch (a->kind) {
+    case LOG_DO_SEND:
+        plant_other_bytes(c);
+        c->sends++;
+        io_store_put(&c->store, l->opts.bucket, cd_buf_str(&c->key), cd_buf_str(&c->bytes),
+                     CD_PLANT("log.plain-put") ? IO_PUT_ANY : IO_PUT_IF_ABSENT, put_done);
+        return;
+    case LOG_DO_READ:
+        io_store_get(&c->store, l->opts.bucket, cd_buf_str(&c->key), 0, LOG_SLOT_HEAD_SIZE, read_done);
+        return;
+    case LOG_DO_WAIT: io_timer_start(&c->timer, l->io, a->wait_ns, waited); return;
+    case LOG_DO_NOTHING:
+    case LOG_DO_PUBLISH:
+    case LOG_DO_LOOK:
+    case LOG_DO_FENCE:
+    case LOG_DO_SEALED:
+    case LOG_DO_LEAVE: break;
+    }
+    CD_UNREACHABLE();
+}
+
+void log_carrier_free(struct carrier *c)
+{
+    if (c->bytes.cap > KEPT_BYTES)
+        cd_buf_deinit(&c->bytes);
+    cd_buf_clear(&c->bytes);
+    c->slot = c->op = 0;
+}

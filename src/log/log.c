@@ -1,0 +1,397 @@
+#include "log/log.h"
+
+#include "log/log_internal.h"
+
+#define ROW_WEIGHT 384u /* What a row adds to a batch beside its segment, at most. */
+
+/* ---- Making and ending ---- */
+
+struct log *log_new(const struct log_opts *opts)
+{
+    CD_ASSERT(io_loop_index(opts->io) == 0 && log_session_valid(opts->session));
+    CD_ASSERT(opts->target_bytes <= LOG_TARGET_BYTES);
+    struct log *l = cd_new(struct log);
+    l->opts = *opts;
+    l->io = opts->io;
+    cd_buf_add_str(&l->session, opts->session);
+    l->opts.session = cd_buf_str(&l->session);
+    log_leader_init(&l->leader, opts->pipeline);
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+        l->carrier[i].log = l;
+        cd_list_init(&l->carrier[i].rows);
+    }
+    cd_list_init(&l->waiting);
+    cd_list_init(&l->detached);
+    l->lanes = io_loop_count(l->io);
+    l->lane = cd_alloc(l->lanes * sizeof *l->lane);
+    io_signal_init(&l->flushed);
+    io_signal_init(&l->sealed);
+    io_signal_init(&l->closed);
+    return l;
+}
+
+static void rows_free(struct cd_list *rows)
+{
+    struct cd_link *k;
+    while ((k = cd_list_pop(rows)) != NULL)
+        log_row_free(CD_CONTAINER(k, struct log_row, link));
+}
+
+static void log_free(struct log *l)
+{
+    CD_ASSERT(l->apart.count == 0 && cd_list_empty(&l->detached));
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+        rows_free(&l->carrier[i].rows);
+        cd_buf_deinit(&l->carrier[i].bytes);
+        cd_buf_deinit(&l->carrier[i].key);
+    }
+    rows_free(&l->waiting);
+    for (unsigned i = 0; i < l->lanes; i++) {
+        CD_ASSERT(l->lane[i].feed == NULL);
+        cd_buf_deinit(&l->lane[i].marks);
+    }
+    cd_free(l->lane);
+    cd_map_deinit(&l->apart);
+    cd_buf_deinit(&l->session);
+    cd_free(l);
+}
+
+void log_ended(struct log *l)
+{
+    CD_ASSERT(l->busy > 0);
+    if (--l->busy > 0 || !l->closing)
+        return;
+    io_signal_wake(&l->closed, IO_OK);
+    log_free(l);
+}
+
+void log_close(struct log *l, struct io_op *op, io_done_fn *done)
+{
+    CD_ASSERT(!l->closing);
+    l->closing = true;
+    io_signal_wait(&l->closed, l->io, op, done);
+    io_signal_wake(&l->flushed, IO_CANCELED);
+    io_signal_wake(&l->sealed, IO_CANCELED);
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+        io_cancel(&l->carrier[i].store.op);
+        io_cancel(&l->carrier[i].timer.op);
+    }
+    io_cancel(&l->publish);
+    io_cancel(&l->open_timer.op);
+    log_apart_cancel(l);
+    l->busy++; /* Ours, until here. */
+    log_ended(l);
+}
+
+/* ---- The record ---- */
+
+static void published(struct io_op *op, int status)
+{
+    struct log *l = CD_CONTAINER(op, struct log, publish);
+    struct log_event e = {
+        .kind = LOG_EVENT_PUBLISHED, .op = l->open_op, .ok = status == IO_OK, .lost = status == CD_EFENCED};
+    if (!l->closing && status != IO_CANCELED) {
+        if (e.ok)
+            cd_event_to(l->io, CD_INFO, "log", "log_opened", CD_S("session", log_session(l)));
+        log_step(l, &e);
+    }
+    log_ended(l);
+}
+
+static void open_waited(struct io_op *op, int status)
+{
+    struct log *l = CD_CONTAINER(op, struct log, open_timer.op);
+    if (!l->closing && status != IO_CANCELED)
+        log_step(l, &(struct log_event){.kind = LOG_EVENT_WAITED, .op = l->open_op});
+    log_ended(l);
+}
+
+static void seal_published(struct io_op *op, int status)
+{
+    struct log *l = CD_CONTAINER(op, struct log, publish);
+    cd_event_to(l->io, CD_INFO, "log", "log_sealed", CD_U("slot", l->leader.next_slot),
+                CD_Z("record", status == IO_OK ? "sealed" : cd_err_text(status)));
+    io_signal_wake(&l->sealed, status);
+    log_ended(l);
+}
+
+void log_open(struct log *l)
+{
+    log_step(l, &(struct log_event){.kind = LOG_EVENT_OPEN});
+}
+
+/* ---- Cutting ---- */
+
+static void pack(struct log *l, struct carrier *c)
+{
+    struct log_slot_head head = {.kind = LOG_SLOT_BATCHES,
+                                 .slot = c->slot,
+                                 .first_batch = c->batch,
+                                 .last_batch = c->batch,
+                                 .pipeline = (uint16_t)l->opts.pipeline};
+    struct log_slot_out slot;
+    struct log_batch_out batch;
+    uint8_t digest[LOG_SHA256_SIZE];
+    memcpy(head.id, c->id, sizeof head.id);
+    cd_buf_clear(&c->bytes);
+    log_slot_begin(&slot, &c->bytes, log_session(l), &head);
+    log_batch_begin(&batch, &c->bytes, log_session(l), c->batch, 0, 0);
+    c->row_count = 0;
+    for (struct cd_link *k = cd_list_first(&c->rows); k != NULL; k = cd_list_next(&c->rows, k)) {
+        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+        row->batch = c->batch;
+        row->slot = c->slot;
+        log_batch_add(&batch, row);
+        c->row_count++;
+    }
+    log_batch_end(&batch, digest);
+    log_slot_batch(&slot, digest);
+    log_slot_end(&slot);
+}
+
+/* The waiting rows, in the order they came, up to the target size. Returns what they weigh. */
+static uint64_t take_rows(struct log *l, struct carrier *c)
+{
+    uint64_t weight = 0;
+    struct cd_link *k;
+    while ((k = cd_list_first(&l->waiting)) != NULL) {
+        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+        uint64_t more = ROW_WEIGHT + (row->kind == LOG_ROW_BYTES ? row->ltx.len : 0);
+        if (weight > 0 && weight + more > log_target(l))
+            break;
+        if (weight == 0)
+            c->oldest_ns = row->came_ns;
+        weight += more;
+        l->waiting_rows--;
+        l->waiting_bytes -= row->ltx.len;
+        cd_link_remove(k);
+        cd_list_push(&c->rows, k);
+    }
+    if (l->waiting_bytes < LOG_WAITING_BYTES / 2)
+        l->full = false;
+    return weight;
+}
+
+static void cut(struct log *l)
+{
+    uint64_t slot = l->leader.next_slot;
+    struct carrier *c = &l->carrier[slot % LOG_PIPELINE_MAX];
+    CD_ASSERT(c->slot == 0 && !io_busy(&c->store.op) && !io_busy(&c->timer.op));
+    c->slot = slot;
+    c->batch = l->leader.next_batch;
+    c->sends = 0;
+    c->cut_ns = io_now_ns(l->io);
+    io_random(l->io, IO_RAND_ID, c->id, sizeof c->id);
+    cd_buf_clear(&c->key);
+    log_slot_key(&c->key, log_session(l), slot);
+    uint64_t weight = take_rows(l, c);
+    pack(l, c);
+    log_step(l, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = weight});
+    CD_ASSERT(l->leader.next_slot == slot + 1);
+}
+
+void log_carrier_repack(struct carrier *c)
+{
+    struct log *l = c->log;
+    if (cd_list_empty(&l->waiting))
+        return;
+    (void)take_rows(l, c);
+    pack(l, c);
+}
+
+/* What became durable goes to the folder and the shards, in order. */
+static void tell(struct log *l)
+{
+    while (l->told_slot < l->leader.durable_slot) {
+        struct carrier *c = &l->carrier[++l->told_slot % LOG_PIPELINE_MAX];
+        struct log_durable d = {.slot = c->slot, .batch = c->batch};
+        struct cd_link *k;
+        CD_ASSERT(c->slot == l->told_slot);
+        cd_list_init(&d.rows);
+        while ((k = cd_list_pop(&c->rows)) != NULL) {
+            struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+            log_lane_done(l, row->loop, row->seq);
+            cd_list_push(&d.rows, k);
+        }
+        log_carrier_free(c);
+        l->opts.durable(l->opts.arg, &d);
+        CD_ASSERT(cd_list_empty(&d.rows));
+    }
+    log_lanes_tell(l);
+}
+
+/* Wrong, and planted: shards hear of a slot, or the folder gets it, although a lower one is not stored. */
+static void plant_hole(struct log *l)
+{
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+        struct carrier *c = &l->carrier[i];
+        const struct log_place *p = c->slot == 0 ? NULL : log_leader_place(&l->leader, c->slot);
+        if (p == NULL || p->state != LOG_PLACE_STORED)
+            continue;
+        if (CD_PLANT("log.hole"))
+            for (struct cd_link *k = cd_list_first(&c->rows); k != NULL; k = cd_list_next(&c->rows, k)) {
+                struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+                struct log_feed *f = l->lane[row->loop].feed;
+                if (f != NULL)
+                    log_feed_tell(l->io, f, row->seq, false);
+            }
+        if (CD_PLANT("log.fold-above-hole") && !cd_list_empty(&c->rows)) {
+            const struct log_row *row = CD_CONTAINER(cd_list_first(&c->rows), struct log_row, link);
+            struct log_durable d = {.slot = c->slot, .batch = c->batch};
+            struct log_row *copy = log_row_new(cd_str(row->scope), row->epoch);
+            copy->min_txid = row->min_txid;
+            copy->max_txid = row->max_txid;
+            cd_list_init(&d.rows);
+            cd_list_push(&d.rows, &copy->link);
+            l->opts.durable(l->opts.arg, &d);
+        }
+    }
+}
+
+static bool still(const struct log *l)
+{
+    return l->waiting_rows == 0 && l->leader.backlog_batches == 0;
+}
+
+static void pumped(struct io_op *op, int status)
+{
+    struct log *l = CD_CONTAINER(op, struct log, pump);
+    if (!l->closing && status == IO_OK) {
+        if (CD_PLANT("log.hole") || CD_PLANT("log.fold-above-hole"))
+            plant_hole(l);
+        tell(l);
+        if (!cd_list_empty(&l->waiting) && l->leader.phase == LOG_CLOSED)
+            log_open(l);
+        while (!l->ending && !cd_list_empty(&l->waiting) && log_leader_may_cut(&l->leader))
+            cut(l);
+        bool over = l->leader.phase == LOG_FENCED || l->leader.phase == LOG_LEFT;
+        if (over || still(l))
+            io_signal_wake(&l->flushed, still(l) ? IO_OK : CD_EFENCED);
+    }
+    log_ended(l);
+}
+
+void log_pump(struct log *l)
+{
+    if (io_busy(&l->pump) || l->closing)
+        return;
+    l->busy++;
+    io_defer(&l->pump, l->io, IO_OK, pumped);
+}
+
+void log_row_ready(struct log *l, struct log_row *row)
+{
+    cd_list_push(&l->waiting, &row->link);
+    log_pump(l);
+}
+
+/* ---- The machine ---- */
+
+static void fence(struct log *l, uint64_t slot)
+{
+    cd_event_to(l->io, CD_ERROR, "log", "node_log_sealed_fence", CD_S("session", log_session(l)),
+                CD_U("slot", slot));
+    log_lanes_lost(l);
+    io_signal_wake(&l->sealed, CD_EFENCED);
+    log_pump(l);
+    l->opts.fence(l->opts.arg, "node_log_sealed_fence");
+}
+
+static void act(struct log *l, const struct log_action *a)
+{
+    switch (a->kind) {
+    case LOG_DO_NOTHING: return;
+    case LOG_DO_PUBLISH:
+        l->open_op = a->op;
+        l->busy++;
+        l->opts.publish(l->opts.arg, false, 0, &l->publish, published);
+        return;
+    case LOG_DO_WAIT:
+        if (a->slot == 0) {
+            l->open_op = a->op;
+            l->busy++;
+            io_timer_start(&l->open_timer, l->io, a->wait_ns, open_waited);
+            return;
+        }
+        log_carry(&l->carrier[a->slot % LOG_PIPELINE_MAX], a);
+        return;
+    case LOG_DO_SEND:
+    case LOG_DO_READ: log_carry(&l->carrier[a->slot % LOG_PIPELINE_MAX], a); return;
+    case LOG_DO_LOOK: log_pump(l); return;
+    case LOG_DO_FENCE: fence(l, a->slot); return;
+    case LOG_DO_SEALED:
+        l->busy++;
+        l->opts.publish(l->opts.arg, true, a->slot, &l->publish, seal_published);
+        return;
+    case LOG_DO_LEAVE: io_signal_wake(&l->sealed, IO_FAULT); return;
+    }
+    CD_UNREACHABLE();
+}
+
+void log_step(struct log *l, const struct log_event *e)
+{
+    struct log_action a = log_leader_step(&l->leader, e);
+#ifndef CELLD_PLANTS /* Planted bugs are for the checkers to catch. */
+    CD_ASSERT(log_leader_validate(&l->leader) == NULL);
+#endif
+    act(l, &a);
+}
+
+/* ---- The graceful end ---- */
+
+void log_flush(struct log *l, struct io_op *op, io_done_fn *done)
+{
+    io_signal_wait(&l->flushed, l->io, op, done);
+    log_pump(l);
+}
+
+void log_seal(struct log *l, struct io_op *op, io_done_fn *done)
+{
+    CD_ASSERT(!l->ending && !l->closing);
+    l->ending = true;
+    if (l->leader.phase == LOG_CLOSED) { /* No slot was ever written: nothing is to be sealed. */
+        (void)log_leader_step(&l->leader, &(struct log_event){.kind = LOG_EVENT_SEAL});
+        io_defer(op, l->io, IO_OK, done);
+        return;
+    }
+    io_signal_wait(&l->sealed, l->io, op, done);
+    if (l->leader.phase == LOG_OPEN && still(l)) {
+        uint64_t slot = l->leader.next_slot;
+        struct carrier *c = &l->carrier[slot % LOG_PIPELINE_MAX];
+        int64_t now_ms = io_wall_ms(l->io);
+        struct log_slot_head head = {.kind = LOG_SLOT_SEAL,
+                                     .slot = slot,
+                                     .first_batch = l->leader.next_batch,
+                                     .last_batch = l->leader.durable_batch,
+                                     .pipeline = (uint16_t)l->opts.pipeline};
+        io_random(l->io, IO_RAND_ID, c->id, sizeof c->id);
+        memcpy(head.id, c->id, sizeof head.id);
+        c->slot = slot;
+        c->batch = 0;
+        c->row_count = c->sends = 0;
+        c->cut_ns = c->oldest_ns = io_now_ns(l->io);
+        cd_buf_clear(&c->key);
+        log_slot_key(&c->key, log_session(l), slot);
+        cd_buf_clear(&c->bytes);
+        log_slot_seal(&c->bytes, log_session(l), &head,
+                      &(struct log_seal_text){log_session(l), now_ms, now_ms});
+    }
+    log_step(l, &(struct log_event){.kind = LOG_EVENT_SEAL});
+    if (l->leader.phase == LOG_FENCED || l->leader.phase == LOG_LEFT)
+        io_signal_wake(&l->sealed, l->leader.phase == LOG_FENCED ? CD_EFENCED : IO_FAULT);
+}
+
+void log_numbers(const struct log *l, struct log_numbers *out)
+{
+    const struct log_leader *m = &l->leader;
+    *out = (struct log_numbers){.next_batch = m->next_batch,
+                                .next_slot = m->next_slot,
+                                .durable_slot = m->durable_slot,
+                                .durable_batch = m->durable_batch,
+                                .backlog_batches = m->backlog_batches,
+                                .backlog_bytes = m->backlog_bytes,
+                                .waiting_rows = l->waiting_rows,
+                                .waiting_bytes = l->waiting_bytes,
+                                .opened = m->phase != LOG_CLOSED && m->phase != LOG_OPENING,
+                                .fenced = m->phase == LOG_FENCED};
+}

@@ -1,0 +1,274 @@
+/* The machine under random schedules, against a store that loses, delays, throttles and answers unclearly,
+ * and against somebody who seals. */
+#include "fixture.h"
+
+#include "base/rng.h"
+#include "log/leader.h"
+
+#define SLOTS 64
+#define FLYING 256
+
+enum object { ABSENT, OURS, SEAL };
+
+struct world {
+    struct log_leader l;
+    struct cd_rng rng;
+    enum object slot[SLOTS + 8];
+    struct request {
+        struct log_action a; /* What the leader waits for. */
+        bool lands, put; /* A PUT that may land, whoever waits. */
+        uint64_t target;
+    } flying[FLYING];
+    unsigned flyings;
+    unsigned faults; /* Percent. */
+    uint64_t cut, sealed_at, max_ahead;
+    bool fence;
+    bool published;
+};
+
+static bool chance(struct world *w, unsigned percent)
+{
+    return cd_rng_below(&w->rng, 100) < percent;
+}
+
+static void step(struct world *w, const struct log_event *e);
+
+static void act(struct world *w, struct log_action a)
+{
+    switch (a.kind) {
+    case LOG_DO_NOTHING:
+    case LOG_DO_LOOK: return;
+    case LOG_DO_FENCE:
+        assert_false(w->fence);
+        w->fence = true;
+        return;
+    case LOG_DO_SEALED: assert_int_equal(w->slot[a.slot], SEAL); return;
+    case LOG_DO_LEAVE: return;
+    case LOG_DO_PUBLISH:
+    case LOG_DO_SEND:
+    case LOG_DO_READ:
+    case LOG_DO_WAIT: break;
+    }
+    assert_true(w->flyings < FLYING);
+    if (a.kind == LOG_DO_SEND) {
+        assert_true(w->published);
+        assert_true(a.slot <= w->l.durable_slot + w->l.pipeline);
+    }
+    w->flying[w->flyings++] = (struct request){.a = a, .put = a.kind == LOG_DO_SEND, .target = a.slot};
+}
+
+static void check(struct world *w)
+{
+    const char *broken = log_leader_validate(&w->l);
+    if (broken != NULL)
+        fail_msg("not so: %s", broken);
+    for (uint64_t n = 1; n <= w->l.durable_slot; n++)
+        assert_int_equal(w->slot[n], OURS);
+    assert_true(w->sealed_at == 0 || w->l.durable_slot < w->sealed_at);
+}
+
+static void step(struct world *w, const struct log_event *e)
+{
+    struct log_action a = log_leader_step(&w->l, e);
+    check(w);
+    act(w, a);
+}
+
+/* The PUT takes effect, if the key is free. */
+static bool land(struct world *w, uint64_t slot)
+{
+    if (w->slot[slot] != ABSENT)
+        return false;
+    w->slot[slot] = w->l.phase == LOG_SEALING ? SEAL : OURS;
+    return true;
+}
+
+static void answer_put(struct world *w, struct request r)
+{
+    struct log_event e = {.kind = LOG_EVENT_PUT, .slot = r.a.slot, .op = r.a.op};
+    bool fault = chance(w, w->faults);
+    unsigned how = (unsigned)cd_rng_below(&w->rng, 4);
+    if (!fault) {
+        e.put = land(w, r.target) ? LOG_PUT_APPLIED : LOG_PUT_REJECTED;
+    } else if (how == 0) {
+        e.put = LOG_PUT_NOT_COMMITTED;
+    } else { /* Done and not told, not done, or done later. */
+        e.put = LOG_PUT_UNKNOWN;
+        if (how == 1)
+            (void)land(w, r.target);
+        if (how == 2 && w->l.phase != LOG_SEALING)
+            w->flying[w->flyings++] = (struct request){.lands = true, .target = r.target};
+    }
+    step(w, &e);
+}
+
+static void answer_read(struct world *w, struct request r)
+{
+    enum object o = w->slot[r.target];
+    bool mine = o == OURS || (o == SEAL && w->sealed_at == 0);
+    enum log_found f = o == ABSENT ? LOG_FOUND_NOTHING : mine ? LOG_FOUND_OURS : LOG_FOUND_OTHER;
+    step(w, &(struct log_event){.kind = LOG_EVENT_READ,
+                                .slot = r.a.slot,
+                                .op = r.a.op,
+                                .found = chance(w, w->faults) ? LOG_FOUND_ERROR : f});
+}
+
+/* One of the things that are under way ends. */
+static void one_ends(struct world *w)
+{
+    unsigned i = (unsigned)cd_rng_below(&w->rng, w->flyings);
+    struct request r = w->flying[i];
+    w->flying[i] = w->flying[--w->flyings];
+    if (r.lands) {
+        (void)land(w, r.target);
+        return;
+    }
+    if (r.a.kind == LOG_DO_PUBLISH) {
+        w->published = !chance(w, w->faults);
+        step(w, &(struct log_event){.kind = LOG_EVENT_PUBLISHED, .op = r.a.op, .ok = w->published});
+    } else if (r.a.kind == LOG_DO_WAIT) {
+        assert_true(r.a.wait_ns >= IO_MS(50) && r.a.wait_ns <= IO_SEC(2));
+        step(w, &(struct log_event){.kind = LOG_EVENT_WAITED, .slot = r.a.slot, .op = r.a.op});
+    } else if (r.put) {
+        answer_put(w, r);
+    } else {
+        answer_read(w, r);
+    }
+}
+
+/* Events that nobody waits for change nothing. */
+static void stray(struct world *w)
+{
+    struct log_leader before = w->l;
+    struct log_event e = {.kind = (enum log_event_kind)(LOG_EVENT_PUT + cd_rng_below(&w->rng, 3)),
+                          .slot = cd_rng_below(&w->rng, SLOTS),
+                          .op = w->l.next_op + cd_rng_below(&w->rng, 3),
+                          .found = LOG_FOUND_OTHER};
+    assert_int_equal(log_leader_step(&w->l, &e).kind, LOG_DO_NOTHING);
+    assert_memory_equal(&before, &w->l, sizeof before);
+}
+
+/* As a recoverer does: the first slot behind the unbroken row. */
+static void seal(struct world *w)
+{
+    uint64_t n = 1;
+    while (w->slot[n] == OURS)
+        n++;
+    if (w->slot[n] == ABSENT && w->published) {
+        w->slot[n] = SEAL;
+        w->sealed_at = n;
+    }
+}
+
+static struct world world_of(uint64_t seed)
+{
+    struct world w = {0};
+    cd_rng_seed(&w.rng, seed, CD_STR("leader"));
+    log_leader_init(&w.l, 1 + (unsigned)cd_rng_below(&w.rng, 6));
+    w.faults = (unsigned)cd_rng_below(&w.rng, 70);
+    check(&w);
+    return w;
+}
+
+static void cut_some(struct world *w, uint64_t total)
+{
+    step(w, &(struct log_event){.kind = LOG_EVENT_OPEN});
+    while (w->cut < total && log_leader_may_cut(&w->l) && chance(w, 60)) {
+        w->cut++;
+        step(w, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = w->cut});
+    }
+}
+
+static void test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due(void **state)
+{
+    (void)state;
+    unsigned fences = 0, holes = 0;
+    for (uint64_t seed = 1; seed <= 1200; seed++) {
+        struct world w = world_of(seed);
+        bool seals = chance(&w, 40);
+        for (unsigned turn = 0; turn < 4000; turn++) {
+            if (turn == 300)
+                w.faults = 0;
+            cut_some(&w, 40);
+            if (seals && w.sealed_at == 0 && chance(&w, 2))
+                seal(&w);
+            if (chance(&w, 20))
+                stray(&w);
+            if (w.flyings > 0)
+                one_ends(&w);
+            holes += w.l.backlog_batches > 0 &&
+                     w.l.place[(w.l.durable_slot + 2) % LOG_PIPELINE_MAX].state == LOG_PLACE_STORED;
+        }
+        check(&w);
+        fences += w.fence;
+        if (w.fence)
+            assert_true(w.sealed_at > 0);
+        else
+            assert_true(w.l.durable_batch == 40 && w.cut == 40 && (w.sealed_at == 0 || w.sealed_at == 41));
+    }
+    assert_true(fences > 150 && holes > 500); /* The schedules went where it hurts. */
+}
+
+static void test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log(void **state)
+{
+    (void)state;
+    unsigned sealed = 0, left = 0;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        struct world w = world_of(seed);
+        unsigned faults = w.faults;
+        w.faults = 0;
+        while (w.cut < 5 || w.flyings > 0) {
+            cut_some(&w, 5);
+            if (w.flyings > 0)
+                one_ends(&w);
+        }
+        assert_int_equal(w.l.durable_slot, 5);
+        w.faults = faults;
+        step(&w, &(struct log_event){.kind = LOG_EVENT_SEAL});
+        while (w.flyings > 0)
+            one_ends(&w);
+        assert_true(w.l.phase == LOG_SEALED || w.l.phase == LOG_LEFT);
+        assert_false(log_leader_may_cut(&w.l));
+        if (w.l.phase == LOG_SEALED)
+            assert_int_equal(w.slot[6], SEAL);
+        sealed += w.l.phase == LOG_SEALED;
+        left += w.l.phase == LOG_LEFT;
+    }
+    assert_true(sealed > 250 && left > 50);
+}
+
+static void test_a_seal_with_something_under_way_is_not_tried(void **state)
+{
+    (void)state;
+    struct world w = world_of(1);
+    w.faults = 0;
+    while (w.l.phase != LOG_OPEN) {
+        step(&w, &(struct log_event){.kind = LOG_EVENT_OPEN});
+        one_ends(&w);
+    }
+    step(&w, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = 1});
+    assert_int_equal(log_leader_step(&w.l, &(struct log_event){.kind = LOG_EVENT_SEAL}).kind, LOG_DO_LEAVE);
+    assert_int_equal(w.l.phase, LOG_LEFT);
+}
+
+static void test_nothing_is_cut_before_the_record_says_open(void **state)
+{
+    (void)state;
+    struct log_leader l;
+    log_leader_init(&l, 4);
+    assert_false(log_leader_may_cut(&l));
+    assert_int_equal(log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_CUT}).kind, LOG_DO_NOTHING);
+    struct log_action a = log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN});
+    assert_int_equal(a.kind, LOG_DO_PUBLISH);
+    assert_false(log_leader_may_cut(&l));
+    struct log_event lost = {.kind = LOG_EVENT_PUBLISHED, .op = a.op, .lost = true};
+    assert_int_equal(log_leader_step(&l, &lost).kind, LOG_DO_NOTHING);
+    assert_false(log_leader_may_cut(&l));
+    assert_int_equal(log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN}).kind, LOG_DO_NOTHING);
+    assert_null(log_leader_validate(&l));
+}
+
+CD_TESTS(leader, cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
+         cmocka_unit_test(test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log),
+         cmocka_unit_test(test_a_seal_with_something_under_way_is_not_tried),
+         cmocka_unit_test(test_nothing_is_cut_before_the_record_says_open))
