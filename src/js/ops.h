@@ -6,6 +6,7 @@
 #ifndef JS_OPS_H
 #define JS_OPS_H
 
+#include "js/ops_cells.h"
 #include "js/ops_core.h"
 #include "js/ops_crypto.h"
 #include "js/ops_http.h"
@@ -23,7 +24,8 @@
     JS_OPS_WS(X)                                                                                             \
     JS_OPS_NET(X)                                                                                            \
     JS_OPS_NODE(X)                                                                                           \
-    JS_OPS_RPC(X)
+    JS_OPS_RPC(X)                                                                                            \
+    JS_OPS_CELLS(X)
 
 struct js_args;
 #define X(name) int js_op_##name(struct js_args *a);

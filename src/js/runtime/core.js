@@ -3,13 +3,15 @@
 // `host` is the parameter of the prelude: the host functions of ../ops.h. It is never reachable from globalThis, and neither is
 // anything here. While the snapshot is built host functions exist but must not be called.
 //
-// A frame is what async functions carry along: which event they work for, and the values of AsyncLocalStorage.
+// A frame is what async functions carry along: which event they work for, the values of AsyncLocalStorage, and of a cell the critical
+// section that it runs in (gate.js).
 const { frame_get, frame_set, event_end, report, timer_start } = host;
 
 export class Frame {
-    constructor(context, store) {
+    constructor(context, store, section = undefined) {
         this.context = context; // undefined in the global scope
         this.store = store; // undefined, or a Map: AsyncLocalStorage -> value
+        this.section = section; // undefined, or the Section of a cell's gate
     }
 }
 
@@ -17,6 +19,11 @@ export const currentFrame = frame_get;
 export const setFrame = frame_set;
 
 export const currentContext = () => frame_get()?.context;
+// The current frame with other values of AsyncLocalStorage.
+export function frameWith(store) {
+    const frame = frame_get();
+    return new Frame(frame?.context, store, frame?.section);
+}
 
 export function runIn(frame, fn, self, ...args) {
     const before = frame_get();
@@ -57,6 +64,8 @@ export class Context {
     constructor(id) {
         this.id = id;
         this.frame = new Frame(this, undefined);
+        this.gate = null; // the input gate, of a cell's
+        this.cell = null; // cells.js: whose context it is
         this.holds = 1;
         this.ended = false;
         this.waiting = null; // ids of operations in progress
@@ -103,11 +112,11 @@ export class Context {
 }
 
 const contexts = new Map(); // id -> Context
-export function newContext(id) {
-    const context = new Context(id);
-    contexts.set(id, context);
+export function addContext(context) {
+    contexts.set(context.id, context);
     return context;
 }
+export const newContext = (id) => addContext(new Context(id));
 export const contextOf = (id) => contexts.get(id);
 export const allContexts = () => [...contexts.values()];
 
@@ -117,7 +126,7 @@ export const limits = { handlerBudgetMs: 300000, fetchTimeoutMs: 120000 };
 // ---- Operations of the host
 
 let lastOperation = 0;
-const waiting = new Map(); // id -> { resolve, reject, context }
+const waiting = new Map(); // id -> { resolve, reject, context, section }
 
 // Starts op(event, promise, ...args) for the current event: a promise of what it gives.
 export function start(op, ...args) {
@@ -126,9 +135,10 @@ export function start(op, ...args) {
 
 export function startFor(context, op, ...args) {
     const id = ++lastOperation;
+    const section = context.gate === null ? undefined : frame_get()?.section;
     return new Promise((resolve, reject) => {
         op(context.id, id, ...args); // throws: rejected
-        waiting.set(id, { resolve, reject, context });
+        waiting.set(id, { resolve, reject, context, section });
         (context.waiting ??= new Set()).add(id);
     });
 }
@@ -139,8 +149,20 @@ export function complete(id, error, value) {
     if (wait === undefined) return;
     waiting.delete(id);
     wait.context.waiting.delete(id);
+    const { gate } = wait.context;
+    if (gate === null || gate.lets(wait.section)) settle(wait, error, value);
+    else gate.queue(() => settle(wait, error, value));
+}
+function settle(wait, error, value) {
     if (error !== undefined) wait.reject(error);
     else wait.resolve(value);
+}
+
+// Runs fn(...args) in the frame, for something that arrived for it: at once, or when the input gate of its cell lets it in.
+export function arrive(frame, fn, ...args) {
+    const { gate } = frame.context;
+    if (gate === null || gate.lets(frame.section)) runIn(frame, fn, undefined, ...args);
+    else gate.queue(() => runIn(frame, fn, undefined, ...args));
 }
 
 // ---- Classes as the web platform has them
@@ -184,14 +206,14 @@ export function absentFunction(name) {
 }
 export const absent = (name) => new Error(`${name} is not implemented in celld.`);
 
-// ---- Timers of the host: fn runs once in its frame, unless the context ends before.
+// ---- Timers of the host: fn runs once in its frame, unless the context ends before. free: the input gate does not hold it.
 
 let lastTimer = 0;
-const timers = new Map(); // id -> { fn, frame }
-export function startTimer(context, ms, fn) {
+const timers = new Map(); // id -> { fn, frame, context, free }
+export function startTimer(context, ms, fn, free = context.gate === null) {
     const id = ++lastTimer;
     timer_start(context.id, id, ms);
-    timers.set(id, { fn, frame: frame_get(), context });
+    timers.set(id, { fn, frame: frame_get(), context, free });
     if (context.timers === null) {
         context.timers = new Set();
         context.onEnd(() => context.timers.forEach((t) => timers.delete(t)));
@@ -209,6 +231,10 @@ export function stopTimer(id) {
 export function fireTimer(id) {
     const t = timers.get(id);
     if (t === undefined) return;
+    if (!t.free && !t.context.gate.lets(t.frame?.section)) {
+        t.free = true; // It has its place in the queue, and can still be stopped.
+        return t.context.gate.queue(() => fireTimer(id));
+    }
     timers.delete(id);
     t.context.timers.delete(id);
     frame_set(t.frame);

@@ -63,6 +63,13 @@ export function entrypoint(name) {
     throw new TypeError(`The entrypoint name ${name} was not found in this worker.`);
 }
 
+// The class of a cell. Throws TypeError when there is none of that name.
+export function cellClass(name) {
+    const found = exported.get(name);
+    if (found !== undefined && (found.kind === CELL || found.kind === CLASS)) return found.value;
+    throw new TypeError(`The Durable Object class "${name}" was not found in this worker.`);
+}
+
 // ctx.exports, made when somebody asks for it first.
 let made;
 export function loopback() {
@@ -146,6 +153,7 @@ class Task {
 export function sweep() {
     const at = now();
     for (const context of allContexts()) {
+        context.cell?.sweep(at);
         if (context.task === null || context.sockets > 0) continue;
         context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
         if (at - (context.settledAt ?? context.startedAt) < limits.handlerBudgetMs) continue;

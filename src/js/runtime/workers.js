@@ -1,5 +1,5 @@
 // workers.js: the module cloudflare:workers. runtime.md 3.4.
-import { Frame, currentFrame, needContext, runIn, shape } from './core.js';
+import { currentFrame, frameWith, needContext, runIn, shape } from './core.js';
 import { env } from './bindings.js';
 import { RpcPromise, RpcProperty, RpcStub } from './rpc.js';
 import { RpcTarget } from './rpc_target.js';
@@ -58,7 +58,7 @@ function runWith(pairs, fn, what) {
         else if (typeof value === 'object' || typeof value === 'function') store.set(key, value);
         else store.delete(key);
     }
-    return runIn(new Frame(frame?.context, store), fn, undefined);
+    return runIn(frameWith(store), fn, undefined);
 }
 
 export const waitUntil = (promise) => needContext().waitUntil(promise);

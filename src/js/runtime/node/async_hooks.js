@@ -1,9 +1,8 @@
 // node/async_hooks.js: node:async_hooks on the frames of ../core.js.
-import { currentContext, currentFrame, Frame, runIn, setFrame } from '../core.js';
+import { currentFrame, frameWith, runIn, setFrame } from '../core.js';
 import { err, notImplemented, validateFunction, validateObject, validateString } from './errors.js';
 
-// Values travel from one event to another, its I/O does not: the context stays that of who calls.
-const frameWith = (store) => new Frame(currentContext(), store);
+// Values travel from one event to another, its I/O does not: frameWith() leaves the context of who calls.
 
 export class AsyncLocalStorage {
     #default;

@@ -1,0 +1,267 @@
+// cells.js: Durable Objects: instances, what they get as ctx, and the deliveries to them. runtime.md 2; services.md 1.3.
+//
+// A cell has one Context from its start to its stop: all its deliveries own the same I/O, and what they start outlives them.
+import { Context, Frame, addContext, contextOf, currentFrame, limits, runIn, shape, startTimer, stopTimer } from './core.js';
+import { Gate, Section } from './gate.js';
+import { env } from './bindings.js';
+import { isResponse } from './http.js';
+import { cellClass, loopback } from './worker.js';
+import { DurableObject } from './workers.js';
+
+const { cell_abort, cell_busy, cell_alarm_done, report, now } = host;
+
+const BLOCK_MAX_MS = 30000;
+const BLOCK_TIMEOUT = 'A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was canceled and the Durable Object was reset.';
+
+// What neighbours put in: newStorage(cell), storage.js; newId(className, text, name), namespaces; serveSession(wire, cell), sessions.
+export const parts = { newStorage: undefined, newId: undefined, serveSession: undefined };
+
+// ---- Texts of resets: the name of an error that is not just "Error" comes first, and is taken off where it is thrown again.
+
+const NAMES = new Set(['EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError', 'DataCloneError', 'AbortError', 'TimeoutError']);
+
+export function resetText(error) {
+    try {
+        const text = error instanceof Error ? `${error.message}` : `${error}`;
+        return error instanceof Error && NAMES.has(error.name) ? `${error.name}: ${text}` : text;
+    } catch {
+        return 'an error without a text';
+    }
+}
+
+// ---- Cells
+
+class CellContext extends Context {
+    constructor(id) {
+        super(id);
+        this.gate = new Gate(this);
+    }
+    // Beyond the first hold, which is its life, something runs.
+    hold() {
+        if (this.holds++ === 1 && !this.ended) cell_busy(this.id, true);
+    }
+    release() {
+        if (--this.holds === 1 && !this.ended) cell_busy(this.id, false);
+    }
+}
+
+// One event of a cell: from its entry until its handler has settled, or was given up.
+class Delivery {
+    constructor(cell, kind, limitMs, reject) {
+        this.cell = cell;
+        this.kind = kind;
+        this.limitMs = limitMs;
+        this.reject = reject;
+        this.startedAt = now();
+        cell.deliveries.add(this);
+    }
+    end() {
+        if (this.cell.deliveries.delete(this)) this.cell.context.release();
+    }
+    overrun() {
+        const error = new Error(`The handler did not settle within ${this.limitMs / 1000} seconds.`);
+        overruns.add(error);
+        report(this.kind, error);
+        this.end();
+        this.reject(error);
+    }
+}
+const overruns = new WeakSet(); // errors of those that were given up
+
+export class Cell {
+    constructor(id, className, text, name) {
+        this.className = className;
+        this.idText = text; // what follows the class in its scope
+        this.name = name; // undefined when nobody told
+        this.context = addContext(new CellContext(id));
+        this.context.cell = this;
+        this.instance = undefined;
+        this.deliveries = new Set();
+        this.sockets = null; // cells_sockets.js
+    }
+    get eventId() {
+        return this.context.id;
+    }
+    // Whether methods may be called. runtime.md 6.1
+    get callable() {
+        return this.instance instanceof DurableObject;
+    }
+
+    construct() {
+        const cls = cellClass(this.className);
+        this.instance = new cls(new DurableObjectState(this), env());
+    }
+
+    // Runs fn as an event of the cell once the input gate lets it in: a promise of what it gives. limitMs: how long it may take.
+    deliver(kind, fn, limitMs = limits.handlerBudgetMs) {
+        const { context } = this;
+        context.hold();
+        return new Promise((resolve, reject) => {
+            const enter = () => {
+                const delivery = new Delivery(this, kind, limitMs, reject);
+                const over = (settle, value) => {
+                    delivery.end();
+                    settle(value);
+                };
+                let result;
+                try {
+                    result = fn();
+                } catch (error) {
+                    return over(reject, error);
+                }
+                if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return over(resolve, result);
+                Promise.resolve(result).then((value) => over(resolve, value), (error) => over(reject, error));
+            };
+            if (context.gate.lets(undefined)) runIn(context.frame, enter);
+            else context.gate.queue(() => runIn(context.frame, enter));
+        });
+    }
+
+    // A promise of the instance's answer; what it throws is for the caller.
+    async fetch(request) {
+        const { instance } = this;
+        if (typeof instance.fetch !== 'function') throw new Error('Handler does not export a fetch() function.');
+        const response = await instance.fetch(request);
+        if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+        return response;
+    }
+
+    // Discards the instance; does not return. Whoever waits for the cell gets the text.
+    reset(error, retryAlarm = true) {
+        cell_abort(this.eventId, resetText(error), retryAlarm);
+    }
+
+    block(fn) {
+        const frame = currentFrame();
+        const { context } = this;
+        const { gate } = context;
+        if (gate.holds(frame?.section)) {
+            frame.section.enter();
+            return this.#blocked(frame, fn);
+        }
+        const inner = new Frame(context, frame?.store, new Section());
+        if (gate.take(inner.section, () => waits.resolve(this.#blocked(inner, fn)))) return this.#blocked(inner, fn);
+        const waits = Promise.withResolvers();
+        return waits.promise;
+    }
+    // The section of the frame holds the gate.
+    #blocked(frame, fn) {
+        const { context } = this;
+        const { section } = frame;
+        context.hold();
+        const timer = runIn(frame, startTimer, undefined, context, BLOCK_MAX_MS, () => this.reset(new Error(BLOCK_TIMEOUT)), true);
+        let result;
+        try {
+            result = runIn(frame, fn);
+        } catch (error) {
+            result = Promise.reject(error);
+        }
+        return Promise.resolve(result).then(
+            (value) => {
+                stopTimer(timer);
+                if (--section.depth === 0) context.gate.release(section);
+                context.release();
+                return value;
+            },
+            (error) => {
+                report('blockConcurrencyWhile', error);
+                this.reset(error);
+            },
+        );
+    }
+
+    // Called every few seconds: gives up what is over its time. runtime.md 2.6
+    sweep(at) {
+        for (const delivery of this.deliveries) if (at - delivery.startedAt >= delivery.limitMs) delivery.overrun();
+    }
+}
+
+// ---- ctx
+
+const absent = (name) => new Error(`${name} is not implemented in celld`);
+
+export class DurableObjectState {
+    #cell;
+    #id;
+    #storage;
+    #props = {};
+    constructor(cell) {
+        if (!(cell instanceof Cell)) throw new TypeError('Illegal constructor');
+        this.#cell = cell;
+        this.#id = parts.newId?.(cell.className, cell.idText, cell.name);
+        this.#storage = parts.newStorage?.(cell);
+    }
+    get id() {
+        return this.#id;
+    }
+    get storage() {
+        return this.#storage;
+    }
+    get props() {
+        return this.#props;
+    }
+    get exports() {
+        return loopback();
+    }
+    get container() {
+        return undefined;
+    }
+    get facets() {
+        throw absent('ctx.facets');
+    }
+    waitUntil(promise) {
+        if (arguments.length === 0) throw new TypeError("Failed to execute 'waitUntil' on 'DurableObjectState': 1 argument required, but only 0 present.");
+        this.#cell.context.waitUntil(promise);
+    }
+    blockConcurrencyWhile(fn) {
+        if (typeof fn !== 'function') throw new TypeError("Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': parameter 1 is not of type 'Function'.");
+        return this.#cell.block(fn);
+    }
+    abort(reason = 'Application called abort() to reset Durable Object.', options = undefined) {
+        this.#cell.reset(reason, options?.retryAlarm !== false);
+    }
+}
+shape(DurableObjectState);
+
+// ---- What the host calls
+
+// Undefined when the instance was made; else the text of what is wrong.
+export function cellStart(id, className, text, name) {
+    const cell = new Cell(id, className, text, name);
+    try {
+        runIn(cell.context.frame, () => cell.construct());
+    } catch (error) {
+        runIn(cell.context.frame, report, undefined, 'constructor', error);
+        cell.context.end();
+        return resetText(error);
+    }
+    return undefined;
+}
+
+export function cellStop(id) {
+    contextOf(id)?.end();
+}
+
+export function cellOpen(id, wire) {
+    const { cell } = contextOf(id);
+    parts.serveSession(wire, cell);
+}
+
+const ALARM_OK = 0, ALARM_FAILED = 1, ALARM_EXCUSED = 2;
+
+export function cellAlarm(id, scheduledTime, retryCount) {
+    const { cell } = contextOf(id);
+    const run = () => {
+        const { instance } = cell;
+        if (typeof instance.alarm !== 'function') throw new TypeError('Your Durable Object class must have an alarm() handler: an alarm was set, and now there is none.');
+        return instance.alarm({ scheduledTime, retryCount, isRetry: retryCount > 0 });
+    };
+    cell.deliver('alarm', run).then(
+        () => cell_alarm_done(id, ALARM_OK),
+        (error) => {
+            const overrun = overruns.has(error);
+            if (!overrun) runIn(cell.context.frame, report, undefined, 'alarm', error);
+            cell_alarm_done(id, overrun ? ALARM_EXCUSED : ALARM_FAILED);
+        },
+    );
+}
