@@ -2,10 +2,13 @@
 #include "js/site.h"
 
 #include "http/server.h"
+#include "js/worker_internal.h"
 
 struct script {
     const struct js_bundle *bundle;
     struct js_worker *worker; /* The one that takes events; NULL: none yet. */
+    struct js_worker **host; /* owned; those of cells */
+    unsigned host_count;
 };
 
 struct js_site {
@@ -14,6 +17,9 @@ struct js_site {
     bool closing, halted;
     unsigned open; /* Workers that are not closed yet. */
     struct io_timer timer; /* While closing: looks whether the events have ended. */
+    struct io_timer retire; /* Looks for isolates without cells. */
+    uint64_t collected_ns; /* When heaps were collected last. */
+    unsigned cells;
     uint64_t until_ns;
     struct io_op *closed;
     io_done_fn *closed_done;
@@ -37,11 +43,13 @@ struct js_site *js_site_open(const struct js_site_opts *opts)
 
 static void finish_if_idle(struct js_site *s)
 {
-    if (!s->closing || s->open > 0 || io_busy(&s->timer.op))
+    if (!s->closing || s->open > 0 || io_busy(&s->timer.op) || io_busy(&s->retire.op))
         return;
     struct io *io = s->opts.io;
     struct io_op *op = s->closed;
     io_done_fn *done = s->closed_done;
+    for (unsigned i = 0; i < s->opts.count; i++)
+        cd_free(s->script[i].host);
     cd_free(s->script);
     cd_free(s);
     io_defer(op, io, IO_OK, done);
@@ -67,7 +75,7 @@ static void leave(struct js_site *s, struct js_worker **w)
     *w = NULL;
 }
 
-static int worker_make(struct js_site *s, struct script *script, struct cd_buf *why)
+static int worker_make(struct js_site *s, struct script *script, struct js_worker **out, struct cd_buf *why)
 {
     const struct js_worker_opts opts = {.io = s->opts.io,
                                         .bundle = script->bundle,
@@ -76,11 +84,9 @@ static int worker_make(struct js_site *s, struct script *script, struct cd_buf *
                                         .watch = s->opts.watch,
                                         .hooks = s->opts.hooks,
                                         .arg = s->opts.arg};
-    int rc = js_worker_open(&script->worker, &opts, why);
+    int rc = js_worker_open(out, &opts, why);
     if (rc == 0)
         s->open++;
-    else
-        script->worker = NULL;
     return rc;
 }
 
@@ -92,7 +98,7 @@ static struct js_worker *worker_of(struct js_site *s, struct script *script, str
     }
     if (script->worker != NULL && js_worker_condemned(script->worker))
         leave(s, &script->worker); /* Its events were failed when it was condemned. */
-    if (script->worker == NULL && worker_make(s, script, why) != 0)
+    if (script->worker == NULL && worker_make(s, script, &script->worker, why) != 0)
         return NULL;
     return script->worker;
 }
@@ -153,6 +159,8 @@ void js_site_halt(struct js_site *s)
     for (unsigned i = 0; i < s->opts.count; i++) {
         if (s->script[i].worker != NULL)
             js_worker_halt(s->script[i].worker);
+        for (unsigned k = 0; k < s->script[i].host_count; k++)
+            js_worker_halt(s->script[i].host[k]);
     }
 }
 
@@ -164,6 +172,110 @@ unsigned js_site_events(const struct js_site *s)
     return count;
 }
 
+/* ---- Isolates of cells ---- */
+
+#define ROOM_PERCENT 70 /* Of its heap limit: no further cell above it. */
+#define COLLECT_NS IO_SEC(1)
+#define RETIRE_NS IO_SEC(20)
+
+static struct script *script_find(struct js_site *s, struct cd_str name)
+{
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        if (cd_str_eq(s->script[i].bundle->script, name))
+            return &s->script[i];
+    }
+    return NULL;
+}
+
+/* How full its heap is, in percent. */
+static unsigned fullness(struct js_site *s, struct js_worker *w)
+{
+    struct js_heap heap;
+    struct js_entry e;
+    js_heap_stats(js_worker_isolate(w), &heap);
+    uint64_t now = io_now_ns(s->opts.io), limit = s->opts.heap_limit != 0 ? s->opts.heap_limit : heap.limit;
+    if (heap.used * 100 / limit >= ROOM_PERCENT && now - s->collected_ns >= COLLECT_NS) {
+        s->collected_ns = now;
+        js_enter(w, &e);
+        js_gc(w->js);
+        js_leave(&e);
+        js_heap_stats(js_worker_isolate(w), &heap);
+    }
+    return (unsigned)(heap.used * 100 / limit);
+}
+
+static void host_remove(struct js_site *s, struct script *script, unsigned at)
+{
+    leave(s, &script->host[at]);
+    script->host_count--;
+    for (unsigned i = at; i < script->host_count; i++)
+        script->host[i] = script->host[i + 1];
+}
+
+/* Closes those without cells that serve no more. */
+static void hosts_retire(struct js_site *s, bool condemned_only)
+{
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        struct script *script = &s->script[i];
+        for (unsigned k = script->host_count; k-- > 0;) {
+            struct js_worker *w = script->host[k];
+            if (w->cells == 0 && (!condemned_only || js_worker_condemned(w)))
+                host_remove(s, script, k);
+        }
+    }
+}
+
+struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str name, struct cd_buf *why)
+{
+    struct script *script = script_find(s, name);
+    if (s->closing || s->halted || script == NULL) {
+        cd_buf_addf(why, script == NULL ? "there is no script \"%.*s\"" : "the application is being stopped",
+                    (int)name.len, name.ptr);
+        return NULL;
+    }
+    hosts_retire(s, true);
+    struct js_worker *best = NULL;
+    unsigned best_percent = 0;
+    for (unsigned i = 0; i < script->host_count; i++) {
+        struct js_worker *w = script->host[i];
+        unsigned percent = js_worker_condemned(w) ? ROOM_PERCENT : fullness(s, w);
+        if (percent < ROOM_PERCENT && (best == NULL || percent > best_percent)) {
+            best = w;
+            best_percent = percent;
+        }
+    }
+    if (best == NULL) {
+        script->host = cd_realloc(script->host, sizeof(struct js_worker *) * (script->host_count + 1));
+        if (worker_make(s, script, &best, why) != 0)
+            return NULL;
+        script->host[script->host_count++] = best;
+    }
+    best->cells++;
+    s->cells++;
+    return best;
+}
+
+static void on_retire(struct io_op *op, int status)
+{
+    struct js_site *s = CD_CONTAINER(op, struct js_site, retire.op);
+    if (status == IO_OK && !s->closing)
+        hosts_retire(s, false);
+    finish_if_idle(s);
+}
+
+void js_site_cell_left(struct js_site *s, struct js_worker *w)
+{
+    CD_ASSERT(w->cells > 0 && s->cells > 0);
+    s->cells--;
+    if (--w->cells == 0 && !s->closing && !io_busy(&s->retire.op))
+        io_timer_start(&s->retire, s->opts.io, RETIRE_NS, on_retire);
+}
+
+bool js_site_closing(const struct js_site *s)
+{
+    return s->closing;
+}
+
 /* ---- Closing ---- */
 
 #define LOOK_NS IO_MS(20)
@@ -171,12 +283,14 @@ unsigned js_site_events(const struct js_site *s)
 static void on_look(struct io_op *op, int status)
 {
     struct js_site *s = CD_CONTAINER(op, struct js_site, timer.op);
-    if (status == IO_OK && js_site_events(s) > 0 && io_now_ns(s->opts.io) < s->until_ns) {
+    bool running = js_site_events(s) > 0 && io_now_ns(s->opts.io) < s->until_ns;
+    if (status == IO_OK && (running || s->cells > 0)) {
         io_timer_start(&s->timer, s->opts.io, LOOK_NS, on_look);
         return;
     }
     for (unsigned i = 0; i < s->opts.count; i++)
         leave(s, &s->script[i].worker);
+    hosts_retire(s, false);
     finish_if_idle(s);
 }
 
@@ -187,5 +301,6 @@ void js_site_close(struct js_site *s, uint64_t grace_ns, struct io_op *op, io_do
     s->closed = op;
     s->closed_done = done;
     s->until_ns = io_now_ns(s->opts.io) + grace_ns;
+    io_cancel(&s->retire.op);
     io_timer_start(&s->timer, s->opts.io, 0, on_look);
 }

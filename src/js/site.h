@@ -25,8 +25,8 @@ struct js_site_opts {
 struct js_site *js_site_open(const struct js_site_opts *opts);
 /* Makes the isolate of every script now, so that what is wrong with one shows. CD_EINVAL with the reason. */
 CD_MUST_USE int js_site_load(struct js_site *s, struct cd_buf *why);
-/* Takes no more events; done when those that run have ended, or were ended after grace_ns. The site is freed
- * by then. Once. */
+/* Takes no more events; done when those that run have ended, or were ended after grace_ns, and its cells have
+ * gone (js/cells.h). The site is freed by then. Once. */
 void js_site_close(struct js_site *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done);
 
 /* Halts its workers and makes no new ones: js_worker_halt. Requests are answered with 500 from now on. */
@@ -37,6 +37,11 @@ void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str ori
 /* A worker of that script to deliver an event to, made if needed. NULL: there is no such script, or it does
  * not load: why. */
 struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
+/* A worker of that script for one more cell: the fullest that has room, else a new one. runtime.md 1.3.
+ * js_site_cell_left says that the cell has ended. */
+struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
+void js_site_cell_left(struct js_site *s, struct js_worker *w);
+bool js_site_closing(const struct js_site *s);
 bool js_site_has(const struct js_site *s, struct cd_str script);
 unsigned js_site_events(const struct js_site *s);
 

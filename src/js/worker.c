@@ -1,6 +1,7 @@
 /* js/worker.c: the life of a worker, entries into it, and the events that it runs. */
 #include "js/worker.h"
 
+#include "js/cells.h"
 #include "js/ops.h"
 #include "js/site.h"
 #include "js/source_map.h"
@@ -18,9 +19,9 @@ extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
 static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
-static const char *const export_names[JS_EXPORT_COUNT] = {"setup",      "builtin", "load",   "complete",
-                                                          "timer",      "fetch",   "run",    "gone",
-                                                          "rejections", "sweep",   "socket", "call"};
+static const char *const export_names[JS_EXPORT_COUNT] = {
+    "setup",      "builtin", "load",   "complete", "timer",     "fetch",    "run",      "gone",
+    "rejections", "sweep",   "socket", "call",     "cellStart", "cellStop", "cellAlarm"};
 
 /* ---- The platform ---- */
 
@@ -215,6 +216,18 @@ static void condemn(struct js_worker *w)
         js_event_end(cd_map_value(n), why);
 }
 
+/* A cell ended its turn, and is to be reset: what the turn has queued is dropped, the isolate goes on. Other
+ * cells lose nothing: a turn works for one of them. */
+static bool turn_forget(struct js_worker *w)
+{
+    js_terminate(w->js);
+    int rc = js_microtasks(w->js);
+    CD_MAYBE(rc != 0);
+    js_resume(w->js);
+    js_continuation_set(w->js, js_undefined(w->js));
+    return false;
+}
+
 void js_leave(struct js_entry *e)
 {
     struct js_worker *w = e->w;
@@ -231,6 +244,8 @@ void js_leave(struct js_entry *e)
     terminated = terminated || js_terminating(js) || js_try_terminated(&e->t) || w->condemned;
     if (threw && !terminated)
         js_report(e, "runtime");
+    if (w->resetting != NULL && !w->condemned)
+        terminated = turn_forget(w);
     js_try_end(&e->t);
     js_turn_end(&e->turn);
     if (e->outer)
@@ -239,6 +254,7 @@ void js_leave(struct js_entry *e)
         js_resume(js);
     if (terminated)
         condemn(w);
+    js_cells_turn_end(w);
     task_arm(w, w->task_ns);
 }
 
@@ -331,6 +347,7 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
     w->hooks = opts->hooks;
     w->arg = opts->arg;
     w->task_ns = UINT64_MAX;
+    cd_list_init(&w->touched);
     const struct js_isolate_config config = {.snapshot = snapshot(),
                                              .ops = ops,
                                              .op_count = CD_COUNT(ops),
@@ -460,6 +477,7 @@ int js_async_begin(struct js_args *a, struct js_async *s, void (*cancel)(struct 
     s->w = w;
     s->cancel = cancel;
     cd_list_push(&s->event->asyncs, &s->link);
+    js_cell_touch(s->event);
     w->pending++;
     return 0;
 }
@@ -469,6 +487,8 @@ bool js_async_take(struct js_async *s, struct js_async *out)
     cd_link_remove(&s->link);
     *out = *s;
     s->event = NULL;
+    if (out->event != NULL)
+        js_cell_touch(out->event);
     return out->event != NULL;
 }
 

@@ -73,6 +73,9 @@ unsigned js_worker_events(const struct js_worker *w); /* How many run. */
 struct js_isolate *js_worker_isolate(struct js_worker *w);
 const struct js_bundle *js_worker_bundle(const struct js_worker *w);
 
+/* In a hook: the scope of the cell whose code runs; empty: no cell's. Borrowed for the call. */
+struct cd_str js_worker_scope(struct js_worker *w);
+
 /* Delivers a request: the worker owns the exchange and answers it, whatever happens. origin is what the
  * request's URL starts with, "http://host:port"; it is copied. */
 void js_worker_fetch(struct js_worker *w, struct http_exchange *x, struct cd_str origin);

@@ -24,6 +24,9 @@ enum js_export {
     JS_EXPORT_SWEEP,
     JS_EXPORT_SOCKET,
     JS_EXPORT_CALL,
+    JS_EXPORT_CELL_START,
+    JS_EXPORT_CELL_STOP,
+    JS_EXPORT_CELL_ALARM,
     JS_EXPORT_COUNT
 };
 
@@ -35,6 +38,7 @@ enum js_name {
 struct js_module_record; /* modules.c */
 struct js_source_map;
 struct js_sockets; /* sockets.c */
+struct js_cell; /* cells.c */
 
 struct js_worker {
     struct io *io;
@@ -54,6 +58,9 @@ struct js_worker {
     struct cd_map events; /* id -> struct js_event */
     struct cd_map handles; /* id -> struct js_handle */
     struct js_sockets *sockets; /* owned; NULL until there is one */
+    unsigned cells; /* That it hosts. */
+    struct cd_list touched; /* struct js_cell.touched: those that ran in this turn */
+    struct js_cell *resetting; /* The one that ended this turn; NULL: none. */
     uint64_t last_id;
     unsigned pending; /* js_async that have begun and not ended. */
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */

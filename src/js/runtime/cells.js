@@ -61,7 +61,7 @@ class Delivery {
     overrun() {
         const error = new Error(`The handler did not settle within ${this.limitMs / 1000} seconds.`);
         overruns.add(error);
-        report(this.kind, error);
+        this.cell.report(this.kind, error);
         this.end();
         this.reject(error);
     }
@@ -90,6 +90,11 @@ export class Cell {
     construct() {
         const cls = cellClass(this.className);
         this.instance = new cls(new DurableObjectState(this), env());
+    }
+
+    // An error of it goes to the log, with its scope.
+    report(where, error) {
+        runIn(this.context.frame, report, undefined, where, error);
     }
 
     // Runs fn as an event of the cell once the input gate lets it in: a promise of what it gives. limitMs: how long it may take.
@@ -231,7 +236,7 @@ export function cellStart(id, className, text, name) {
     try {
         runIn(cell.context.frame, () => cell.construct());
     } catch (error) {
-        runIn(cell.context.frame, report, undefined, 'constructor', error);
+        cell.report('constructor', error);
         cell.context.end();
         return resetText(error);
     }
@@ -240,11 +245,6 @@ export function cellStart(id, className, text, name) {
 
 export function cellStop(id) {
     contextOf(id)?.end();
-}
-
-export function cellOpen(id, wire) {
-    const { cell } = contextOf(id);
-    parts.serveSession(wire, cell);
 }
 
 const ALARM_OK = 0, ALARM_FAILED = 1, ALARM_EXCUSED = 2;
@@ -260,7 +260,7 @@ export function cellAlarm(id, scheduledTime, retryCount) {
         () => cell_alarm_done(id, ALARM_OK),
         (error) => {
             const overrun = overruns.has(error);
-            if (!overrun) runIn(cell.context.frame, report, undefined, 'alarm', error);
+            if (!overrun) cell.report('alarm', error);
             cell_alarm_done(id, overrun ? ALARM_EXCUSED : ALARM_FAILED);
         },
     );

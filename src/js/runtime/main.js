@@ -26,7 +26,7 @@ import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
-import { cellAlarm, cellOpen, cellStart, cellStop } from './cells.js';
+import { cellAlarm, cellStart, cellStop } from './cells.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 
@@ -52,4 +52,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, cellStart, cellStop, cellOpen, cellAlarm, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, cellStart, cellStop, cellAlarm, DOMException };

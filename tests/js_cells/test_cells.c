@@ -1,0 +1,366 @@
+/* Cells in V8: instances, the input gate, resets, alarms, deployments: js/cells.h. */
+#include "rig.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define SCOPE(class_name) class_name ":" ID
+#define HEAD                                                                                                 \
+    "import { DurableObject } from 'cloudflare:workers';\n"                                                  \
+    "const wait = (ms) => scheduler.wait(ms);\n"
+
+static void stop_all(struct rig *r, struct cell *c)
+{
+    rig_stop(r, c, CELL_STOP_EVICT, NULL);
+    rig_log_is(&c->log, "stopped\n");
+    rig_cell_free(c);
+}
+
+static void test_an_instance_is_made_once_and_gets_ctx_and_env(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  constructor(ctx, env) { super(ctx, env); console.log(ctx.constructor.name, this.env === "
+                  "env, this.ctx === ctx); this.n = 0; }\n"
+                  "  async alarm(info) { await wait(5); console.log(++this.n, JSON.stringify(info)); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_log_is(&c.log, "started\n");
+    rig_log_is(&r.log, "DurableObjectState true true\n");
+    rig_alarm(&r, &c, 1000, 0);
+    assert_int_equal(c.pins, 1);
+    rig_run(&r, IO_SEC(1));
+    rig_alarm(&r, &c, 2000, 3);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "1 {\"scheduledTime\":1000,\"retryCount\":0,\"isRetry\":false}\n"
+                       "2 {\"scheduledTime\":2000,\"retryCount\":3,\"isRetry\":true}\n");
+    rig_log_is(&c.log, "alarm 0\nalarm 0\n");
+    assert_int_equal(c.pins, 0);
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
+static void test_cells_of_an_isolate_share_its_modules_and_nothing_else(void **state)
+{
+    struct rig r;
+    struct cell a, b;
+    (void)state;
+    rig_open(&r,
+             HEAD "let made = 0, kept;\n"
+                  "export class A extends DurableObject {\n"
+                  "  constructor(ctx, env) { super(ctx, env); this.number = ++made; }\n"
+                  "  alarm() { if (kept === undefined) kept = new WebSocketPair()[0]; "
+                  "console.log(this.number, made); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &a, SCOPE("A"));
+    rig_cell(&r, &b, SCOPE("A"));
+    rig_alarm(&r, &a, 1, 0);
+    rig_alarm(&r, &b, 1, 0);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "1 2\n2 2\n");
+    rig_log_is(&a.log, "started\nalarm 0\n");
+    rig_log_is(&b.log, "started\nalarm 0\n");
+    stop_all(&r, &a);
+    stop_all(&r, &b);
+    rig_close(&r);
+}
+
+static void test_what_a_constructor_throws_ends_the_start(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class T extends DurableObject { constructor(ctx, env) { super(ctx, env); throw new "
+                  "TypeError('no'); } }\n"
+                  "export class B extends DurableObject { constructor(ctx, env) { super(ctx, env); "
+                  "ctx.abort('not today'); } }\n",
+             0);
+    rig_cell(&r, &c, SCOPE("T"));
+    rig_log_is(&c.log, "started: TypeError: no\n");
+    rig_log_is(&r.log, "uncaught constructor of " SCOPE("T") ": TypeError: no\n");
+    rig_cell_free(&c);
+    rig_cell(&r, &c, SCOPE("B"));
+    rig_log_is(&c.log, "started: not today\n");
+    rig_cell_free(&c);
+    rig_cell(&r, &c, SCOPE("Nobody"));
+    rig_log_is(&c.log,
+               "started: TypeError: The Durable Object class \"Nobody\" was not found in this worker.\n");
+    rig_log_is(
+        &r.log,
+        "uncaught constructor of " SCOPE(
+            "Nobody") ": TypeError: The Durable Object class \"Nobody\" was not found in this worker.\n");
+    rig_cell_free(&c);
+    rig_close(&r);
+}
+
+static void test_a_constructor_that_blocks_delays_events(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  constructor(ctx, env) { super(ctx, env); ctx.blockConcurrencyWhile(async () => { await "
+                  "wait(1000); this.ready = true; console.log('ready'); }); }\n"
+                  "  alarm({ retryCount }) { console.log(retryCount, this.ready); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_alarm(&r, &c, 1, 1);
+    rig_run(&r, IO_MS(999));
+    rig_log_is(&r.log, "");
+    rig_run(&r, IO_MS(100));
+    rig_log_is(&r.log, "ready\n0 true\n1 true\n");
+    rig_log_is(&c.log, "started\nalarm 0\nalarm 0\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
+static void test_nothing_of_others_comes_in_while_the_gate_is_held(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD
+             "export class A extends DurableObject {\n"
+             "  async alarm({ retryCount }) {\n"
+             "    if (retryCount === 0) {\n"
+             "      setTimeout(() => console.log('timer'), 20);\n"
+             "      const order = [];\n"
+             "      const one = this.ctx.blockConcurrencyWhile(async () => {\n"
+             "        await wait(50);\n"
+             "        await this.ctx.blockConcurrencyWhile(async () => { await wait(50); "
+             "console.log('inner'); });\n"
+             "        await wait(50); console.log('one'); return 1; });\n"
+             "      const two = this.ctx.blockConcurrencyWhile(() => { console.log('two'); return "
+             "wait(10).then(() => 2); });\n"
+             "      console.log('sum', (await one) + (await two));\n"
+             "    } else { console.log('in', retryCount); await wait(1); console.log('out', retryCount); }\n"
+             "  }\n"
+             "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 1);
+    rig_alarm(&r, &c, 1, 0);
+    rig_alarm(&r, &c, 1, 2);
+    rig_log_is(&r.log, "in 1\n");
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "inner\none\ntwo\nsum 3\nin 2\nout 1\ntimer\nout 2\n");
+    rig_log_is(&c.log, "started\nalarm 0\nalarm 0\nalarm 0\n");
+    assert_int_equal(c.pins, 0);
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
+static void test_a_failed_or_endless_section_resets_the_cell(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm({ retryCount }) {\n"
+                  "    if (retryCount === 9) { try { await this.ctx.blockConcurrencyWhile(1); } catch (e) { "
+                  "console.log(`${e}`); } return; }\n"
+                  "    try { await this.ctx.blockConcurrencyWhile(async () => { if (retryCount === 0) throw "
+                  "new RangeError('bad'); await new Promise(() => {}); }); }\n"
+                  "    catch (e) { console.log('caught', e); } finally { console.log('finally'); }\n"
+                  "  }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 9);
+    rig_log_is(&r.log, "TypeError: Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': "
+                       "parameter 1 is not of type 'Function'.\n");
+    rig_alarm(&r, &c, 1, 0);
+    rig_log_is(&c.log, "started\nalarm 0\nabort: RangeError: bad\n");
+    rig_log_is(&r.log, "uncaught blockConcurrencyWhile of " SCOPE("A") ": RangeError: bad\n");
+    rig_stop(&r, &c, CELL_STOP_RESET, "RangeError: bad");
+    rig_log_is(&c.log, "stopped\n");
+    rig_cell_free(&c);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 1);
+    rig_run(&r, IO_SEC(29));
+    rig_log_is(&c.log, "started\n");
+    rig_run(&r, IO_SEC(2));
+    rig_log_is(&c.log, "abort: A call to blockConcurrencyWhile() in a Durable Object waited for too long. "
+                       "The call was canceled "
+                       "and the Durable Object was reset.\n");
+    rig_stop(&r, &c, CELL_STOP_RESET, "that");
+    rig_log_is(&c.log, "stopped\n");
+    rig_cell_free(&c);
+    rig_close(&r);
+}
+
+static void test_abort_ends_the_turn_and_leaves_the_isolate(void **state)
+{
+    struct rig r;
+    struct cell a, b;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm({ retryCount }) {\n"
+                  "    if (retryCount === 1) { await wait(100); console.log('alive'); return; }\n"
+                  "    setTimeout(() => console.log('timer'), 1);\n"
+                  "    Promise.resolve().then(() => console.log('microtask'));\n"
+                  "    try { this.ctx.abort('enough'); console.log('after'); } catch (e) { "
+                  "console.log('caught'); } finally { console.log('finally'); }\n"
+                  "  }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &a, SCOPE("A"));
+    rig_cell(&r, &b, SCOPE("A"));
+    rig_alarm(&r, &b, 1, 1);
+    rig_alarm(&r, &a, 1, 0);
+    rig_log_is(&a.log, "started\nabort: enough\n");
+    rig_stop(&r, &a, CELL_STOP_RESET, "enough");
+    rig_log_is(&a.log, "stopped\n");
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "alive\n");
+    rig_log_is(&b.log, "started\nalarm 0\n");
+    rig_cell_free(&a);
+    stop_all(&r, &b);
+    rig_close(&r);
+}
+
+static void test_what_an_alarm_throws_is_logged_with_its_scope(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm({ retryCount }) {\n"
+                  "    if (retryCount === 0) throw new Error('thrown');\n"
+                  "    this.ctx.waitUntil(wait(10).then(() => { throw new Error('late'); }));\n"
+                  "    Promise.reject(new Error('alone'));\n"
+                  "    await wait(400000);\n"
+                  "  }\n"
+                  "}\n"
+                  "export class N extends DurableObject {}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_log_is(&c.log, "started\nalarm 1\n");
+    rig_log_is(&r.log, "uncaught alarm of " SCOPE("A") ": Error: thrown\n");
+    rig_alarm(&r, &c, 1, 1);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "uncaught promise of " SCOPE("A") ": Error: alone\nuncaught waitUntil of " SCOPE(
+                           "A") ": Error: late\n");
+    rig_run(&r, IO_SEC(320));
+    rig_log_is(&r.log,
+               "uncaught alarm of " SCOPE("A") ": Error: The handler did not settle within 300 seconds.\n");
+    rig_log_is(&c.log, "alarm 2\n");
+    assert_int_equal(c.pins, 1); /* Its timer runs on. */
+    stop_all(&r, &c);
+    rig_cell(&r, &c, SCOPE("N"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_log_is(&c.log, "started\nalarm 1\n");
+    rig_log_is(&r.log, "uncaught alarm of " SCOPE(
+                           "N") ": TypeError: Your Durable Object class must have an alarm() handler: an "
+                                "alarm was set, and now there is none.\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
+static void test_a_stop_ends_everything_of_the_cell(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm() { setInterval(() => console.log('tick'), 10); await wait(1000); "
+                  "console.log('woke'); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_run(&r, IO_MS(15));
+    rig_log_is(&r.log, "tick\n");
+    rig_stop(&r, &c, CELL_STOP_RESET, "a proof failed");
+    rig_run(&r, IO_SEC(5));
+    rig_log_is(&c.log, "started\nstopped\n");
+    rig_cell_free(&c);
+    rig_close(&r);
+}
+
+static void test_a_deployment_takes_over_when_its_cells_are_idle(void **state)
+{
+    struct rig r;
+    struct cell idle, busy;
+    (void)state;
+    rig_open(&r, HEAD "export class A extends DurableObject { alarm() { return wait(100000); } }\n", 0);
+    rig_cell(&r, &idle, SCOPE("A"));
+    rig_cell(&r, &busy, SCOPE("A"));
+    rig_alarm(&r, &busy, 1, 0);
+    rig_deploy(&r, HEAD "export class A extends DurableObject { alarm() { console.log('new'); } }\n");
+    rig_run(&r, IO_SEC(1));
+    assert_true(idle.evict_wanted);
+    assert_false(busy.evict_wanted);
+    rig_stop(&r, &idle, CELL_STOP_EVICT, NULL);
+    rig_log_is(&idle.log, "started\nstopped\n");
+    rig_cell_free(&idle);
+    rig_cell(&r, &idle, SCOPE("A"));
+    rig_alarm(&r, &idle, 1, 0);
+    rig_log_is(&r.log, "new\n");
+    rig_log_is(&idle.log, "started\nalarm 0\n");
+    rig_run(&r, IO_SEC(58));
+    rig_log_is(&busy.log, "started\n");
+    rig_run(&r, IO_SEC(2));
+    rig_log_is(&busy.log, "abort: Durable Object reset because its code was updated.\n");
+    rig_stop(&r, &busy, CELL_STOP_RESET, "Durable Object reset because its code was updated.");
+    rig_log_is(&busy.log, "stopped\n");
+    rig_cell_free(&busy);
+    stop_all(&r, &idle);
+    rig_close(&r);
+}
+
+static void test_an_exhausted_isolate_takes_its_cells_with_it(void **state)
+{
+    struct rig r;
+    struct cell a, b;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  alarm({ retryCount }) { if (retryCount === 0) { const all = []; for (;;) all.push(new "
+                  "Array(1000).fill(all.length)); } console.log('fine'); }\n"
+                  "}\n",
+             16);
+    rig_cell(&r, &a, SCOPE("A"));
+    rig_cell(&r, &b, SCOPE("A"));
+    rig_alarm(&r, &a, 1, 0);
+    rig_log_is(&r.log, "uncaught runtime: Error: Worker exceeded memory limit.\n");
+    rig_log_is(&a.log, "started\nabort: Durable Object's isolate exceeded its memory limit and was reset.\n");
+    rig_log_is(&b.log, "started\nabort: Durable Object's isolate exceeded its memory limit and was reset.\n");
+    rig_stop(&r, &a, CELL_STOP_RESET, "memory");
+    rig_stop(&r, &b, CELL_STOP_RESET, "memory");
+    rig_log_is(&a.log, "stopped\n");
+    rig_log_is(&b.log, "stopped\n");
+    rig_cell_free(&a);
+    rig_cell_free(&b);
+    rig_cell(&r, &a, SCOPE("A"));
+    rig_alarm(&r, &a, 1, 1);
+    rig_log_is(&r.log, "fine\n");
+    rig_log_is(&a.log, "started\nalarm 0\n");
+    stop_all(&r, &a);
+    rig_close(&r);
+}
+
+CD_TESTS(cells, cmocka_unit_test(test_an_instance_is_made_once_and_gets_ctx_and_env),
+         cmocka_unit_test(test_cells_of_an_isolate_share_its_modules_and_nothing_else),
+         cmocka_unit_test(test_what_a_constructor_throws_ends_the_start),
+         cmocka_unit_test(test_a_constructor_that_blocks_delays_events),
+         cmocka_unit_test(test_nothing_of_others_comes_in_while_the_gate_is_held),
+         cmocka_unit_test(test_a_failed_or_endless_section_resets_the_cell),
+         cmocka_unit_test(test_abort_ends_the_turn_and_leaves_the_isolate),
+         cmocka_unit_test(test_what_an_alarm_throws_is_logged_with_its_scope),
+         cmocka_unit_test(test_a_stop_ends_everything_of_the_cell),
+         cmocka_unit_test(test_a_deployment_takes_over_when_its_cells_are_idle),
+         cmocka_unit_test(test_an_exhausted_isolate_takes_its_cells_with_it))
