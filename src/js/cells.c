@@ -170,13 +170,53 @@ int js_effect_begin(struct js_args *a, struct js_event *e)
     return rc;
 }
 
-void js_effect_wait(struct js_event *e, struct cell_held *h, cell_held_fn *fn)
+int js_effect_async(struct js_args *a, struct js_async *s, void (*cancel)(struct js_async *s))
+{
+    uint64_t id;
+    int rc = js_arg_u64(a, 0, &id);
+    if (rc != 0)
+        return rc;
+    struct js_event *e = js_event_get(js_worker_of(a), id);
+    rc = e != NULL ? js_effect_begin(a, e) : 0;
+    return rc != 0 ? rc : js_async_begin(a, s, cancel);
+}
+
+static void on_proven(struct cell_held *h, int status, struct cd_str why)
+{
+    struct js_effect *x = CD_CONTAINER(h, struct js_effect, held);
+    (void)why; /* The cell is reset, and that says it. */
+    x->waiting = false;
+    if (status == 0)
+        x->go(x);
+    else
+        io_defer(x->op, x->io, status, x->done);
+}
+
+void js_effect_start(struct js_effect *x, struct js_event *e, struct io_op *op, io_done_fn *done,
+                     void (*go)(struct js_effect *x))
 {
     struct js_cell *c = js_cell_of(e);
+    x->io = e->w->io;
+    x->op = op;
+    x->done = done;
+    x->go = go;
+    x->waiting = c != NULL;
     if (c != NULL)
-        cell_gate(c->cell, h, fn);
+        cell_gate(c->cell, &x->held, on_proven);
     else
-        fn(h, 0, (struct cd_str){0});
+        go(x);
+}
+
+void js_effect_cancel(struct js_effect *x)
+{
+    if (!x->waiting) {
+        if (x->op != NULL)
+            io_cancel(x->op);
+        return;
+    }
+    x->waiting = false;
+    cell_gate_cancel(&x->held);
+    io_defer(x->op, x->io, IO_CANCELED, x->done);
 }
 
 /* ---- Starting ---- */

@@ -47,9 +47,23 @@ const struct cell_close *js_cell_close(const struct js_cell *c);
  * effect is stamped behind it. Throws what is wrong with that: then the effect must not happen. Events that
  * are not a cell's pass both functions at once. runtime.md 2.5. */
 CD_MUST_USE int js_effect_begin(struct js_args *a, struct js_event *e);
-/* fn comes when that is proven, maybe from inside the call; or with CD_ECLOSED: never. cell_gate_cancel takes
- * it back, which an event's end must do. */
-void js_effect_wait(struct js_event *e, struct cell_held *h, cell_held_fn *fn);
+/* js_async_begin behind js_effect_begin, for its event. */
+CD_MUST_USE int js_effect_async(struct js_args *a, struct js_async *s, void (*cancel)(struct js_async *s));
+/* An operation that is such an effect. Zeroed is idle. */
+struct js_effect {
+    struct cell_held held;
+    struct io *io;
+    struct io_op *op;
+    io_done_fn *done;
+    void (*go)(struct js_effect *x); /* Submits op with done. */
+    bool waiting; /* For the proof. */
+};
+/* go comes when what the event's cell wrote is proven, maybe from inside the call; if it never is, op
+ * completes with CD_ECLOSED. */
+void js_effect_start(struct js_effect *x, struct js_event *e, struct io_op *op, io_done_fn *done,
+                     void (*go)(struct js_effect *x));
+/* io_cancel, also of one that waits. */
+void js_effect_cancel(struct js_effect *x);
 
 /* ---- For the worker ---- */
 

@@ -3,6 +3,7 @@
  *
  * What goes there and back is a value by structured clone, and pipes (js/pipe.h); the prelude says what it
  * means (runtime/service_remote.js). Nothing is delivered inside the other side's turn. */
+#include "js/cells.h"
 #include "js/ops.h"
 #include "js/parcel.h"
 #include "js/pipe.h"
@@ -19,6 +20,7 @@ struct call {
     bool running; /* The callee's event is. */
     bool answered; /* What the caller gets is decided: value, or why. */
     struct io_op op; /* The next step towards one of the two. */
+    struct js_effect effect; /* The first one. */
     struct io_op hang_op; /* The callee is to hear that the caller has gone. */
     struct cd_buf script; /* owned */
     struct js_parcel *value; /* owned; on its way */
@@ -164,6 +166,10 @@ static void on_hang(struct io_op *op, int status)
 
 static void hang_up(struct call *c)
 {
+    if (c->effect.waiting) {
+        js_effect_cancel(&c->effect);
+        return;
+    }
     if (c->running && !io_busy(&c->hang_op))
         io_defer(&c->hang_op, c->io, IO_OK, on_hang);
     answer_later(c); /* Nobody waits, but the operation is to be ended. */
@@ -201,6 +207,12 @@ int js_op_site_has(struct js_args *a)
     return rc;
 }
 
+static void call_go(struct js_effect *x)
+{
+    struct call *c = CD_CONTAINER(x, struct call, effect);
+    io_defer(&c->op, c->io, IO_OK, on_deliver);
+}
+
 /* call_start(event, promise, script, value, pipes): the promise is of [value, pipes], the callee's answer. */
 int js_op_call_start(struct js_args *a)
 {
@@ -211,7 +223,7 @@ int js_op_call_start(struct js_args *a)
     if (rc == 0)
         rc = js_arg_pipes(a, 4, &c->pipes);
     if (rc == 0)
-        rc = js_async_begin(a, &c->async, call_cancel);
+        rc = js_effect_async(a, &c->async, call_cancel);
     if (rc != 0) {
         call_free_if_done(c);
         return rc;
@@ -219,7 +231,7 @@ int js_op_call_start(struct js_args *a)
     CD_ASSERT(c->async.w->site != NULL); /* Bindings to other scripts were refused without one. */
     c->io = c->async.w->io;
     c->asking = true;
-    io_defer(&c->op, c->io, IO_OK, on_deliver);
+    js_effect_start(&c->effect, c->async.event, &c->op, on_deliver, call_go);
     return 0;
 }
 

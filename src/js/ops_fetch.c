@@ -2,19 +2,23 @@
  *
  * A request is known to JavaScript by the handle of its answer's body, from the start on: writing the
  * request's body and giving up work by the same number. */
+#include "js/cells.h"
 #include "js/ops.h"
-#include "js/worker_internal.h"
 
 struct ask {
     struct js_body body;
     struct io_http http;
     struct io_op starting, writing, closing;
+    struct js_effect start_effect, write_effect;
     struct js_async start, write;
     struct io *io;
     bool is_starting, is_writing, is_open, is_closing;
     bool gone; /* No longer reachable: to be freed when nothing is pending. */
     bool held; /* write_done is at work. */
     struct cd_buf chunk; /* owned; of the write in flight */
+    bool last; /* It is the last one. */
+    struct cd_buf method, url, head; /* owned; what is asked, until it is */
+    uint64_t body_len;
 };
 
 static void ask_free_if_idle(struct ask *k);
@@ -39,6 +43,9 @@ static void ask_free_if_idle(struct ask *k)
     if (k->is_writing)
         return;
     cd_buf_deinit(&k->chunk);
+    cd_buf_deinit(&k->method);
+    cd_buf_deinit(&k->url);
+    cd_buf_deinit(&k->head);
     cd_free(k);
 }
 
@@ -64,7 +71,7 @@ static void body_close(struct js_body *b)
     struct ask *k = CD_CONTAINER(b, struct ask, body);
     k->gone = true;
     if (k->is_starting)
-        io_cancel(&k->starting);
+        js_effect_cancel(&k->start_effect);
     ask_free_if_idle(k);
 }
 
@@ -103,7 +110,7 @@ static int fields_of(struct js_isolate *js, struct cd_str head, js_value *out)
 
 static void start_cancel(struct js_async *a)
 {
-    io_cancel(&CD_CONTAINER(a, struct ask, start)->starting);
+    js_effect_cancel(&CD_CONTAINER(a, struct ask, start)->start_effect);
 }
 
 static void start_done(struct io_op *op, int status)
@@ -142,47 +149,52 @@ static int text_arg(struct js_args *a, unsigned index, struct cd_buf *out)
     return 0;
 }
 
+static void start_go(struct js_effect *x)
+{
+    struct ask *k = CD_CONTAINER(x, struct ask, start_effect);
+    const struct io_http_ask ask = {.method = cd_buf_str(&k->method),
+                                    .url = cd_buf_str(&k->url),
+                                    .head = cd_buf_str(&k->head),
+                                    .body_len = k->body_len};
+    io_http_start(&k->http, k->io, &ask, &k->starting, start_done);
+}
+
 /* fetch_start(event, promise, method, url, head, length): head is "Name: value\r\n"... in Latin-1, length -1
  * for a body of unknown length. Returns the number for the calls below; the promise is of [status, fields].
  */
 int js_op_fetch_start(struct js_args *a)
 {
-    struct cd_buf method = {0}, url = {0}, head = {0};
+    struct ask *k = cd_new(struct ask);
     double len = 0;
-    int rc = text_arg(a, 2, &method);
+    int rc = text_arg(a, 2, &k->method);
     if (rc == 0)
-        rc = text_arg(a, 3, &url);
-    if (rc == 0 && (js_kind(js_arg(a, 4)) != JS_STRING || !js_string_add_latin1(a->js, js_arg(a, 4), &head)))
+        rc = text_arg(a, 3, &k->url);
+    if (rc == 0 &&
+        (js_kind(js_arg(a, 4)) != JS_STRING || !js_string_add_latin1(a->js, js_arg(a, 4), &k->head)))
         rc = js_throw_error(a->js, JS_TYPE_ERROR, "Invalid header value.");
     if (rc == 0)
         rc = js_to_number(a->js, js_arg(a, 5), &len);
-    struct ask *k = cd_new(struct ask);
     if (rc == 0)
-        rc = js_async_begin(a, &k->start, start_cancel);
-    if (rc == 0) {
-        k->io = k->start.w->io;
-        js_body_init(&k->body, k->start.w, k->start.event, &ask_type);
-        k->is_starting = true;
-        const struct io_http_ask ask = {.method = cd_buf_str(&method),
-                                        .url = cd_buf_str(&url),
-                                        .head = cd_buf_str(&head),
-                                        .body_len = len < 0 ? IO_HTTP_CHUNKED : (uint64_t)len};
-        io_http_start(&k->http, k->io, &ask, &k->starting, start_done);
-        js_return_number(a, (double)k->body.handle.id);
-    } else {
-        cd_free(k);
+        rc = js_effect_async(a, &k->start, start_cancel);
+    if (rc != 0) {
+        k->gone = true;
+        ask_free_if_idle(k);
+        return rc;
     }
-    cd_buf_deinit(&method);
-    cd_buf_deinit(&url);
-    cd_buf_deinit(&head);
-    return rc;
+    k->io = k->start.w->io;
+    k->body_len = len < 0 ? IO_HTTP_CHUNKED : (uint64_t)len;
+    js_body_init(&k->body, k->start.w, k->start.event, &ask_type);
+    k->is_starting = true;
+    js_return_number(a, (double)k->body.handle.id);
+    js_effect_start(&k->start_effect, k->start.event, &k->starting, start_done, start_go);
+    return 0;
 }
 
 /* ---- The request's body ---- */
 
 static void write_cancel(struct js_async *a)
 {
-    io_cancel(&CD_CONTAINER(a, struct ask, write)->writing);
+    js_effect_cancel(&CD_CONTAINER(a, struct ask, write)->write_effect);
 }
 
 static void write_done(struct io_op *op, int status)
@@ -199,6 +211,15 @@ static void write_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
+static void write_go(struct js_effect *x)
+{
+    struct ask *k = CD_CONTAINER(x, struct ask, write_effect);
+    if (k->is_open || k->is_starting)
+        io_http_write(&k->http, cd_buf_str(&k->chunk), k->last, &k->writing, write_done);
+    else
+        io_defer(&k->writing, k->io, CD_ECLOSED, write_done);
+}
+
 /* fetch_write(event, promise, request, chunk, last): one at a time. */
 int js_op_fetch_write(struct js_args *a)
 {
@@ -212,12 +233,13 @@ int js_op_fetch_write(struct js_args *a)
         return js_throw_error(a->js, JS_ERROR, "This request is being written already.");
     if (!js_is_undefined(js_arg(a, 3)) && !js_bytes(js_arg(a, 3), &bytes))
         return js_throw_error(a->js, JS_TYPE_ERROR, "A chunk of a body is no bytes.");
-    rc = js_async_begin(a, &k->write, write_cancel);
+    rc = js_effect_async(a, &k->write, write_cancel);
     if (rc != 0)
         return rc;
     cd_buf_clear(&k->chunk);
     cd_buf_add(&k->chunk, bytes.ptr, bytes.len);
+    k->last = js_to_bool(a->js, js_arg(a, 4));
     k->is_writing = true;
-    io_http_write(&k->http, cd_buf_str(&k->chunk), js_to_bool(a->js, js_arg(a, 4)), &k->writing, write_done);
+    js_effect_start(&k->write_effect, k->write.event, &k->writing, write_done, write_go);
     return 0;
 }

@@ -4,8 +4,8 @@
  * (source_read) and closed like one (source_close). */
 #include "js/ops_net.h"
 
+#include "js/cells.h"
 #include "js/ops.h"
-#include "js/worker_internal.h"
 
 struct connection {
     struct js_body body;
@@ -13,6 +13,8 @@ struct connection {
     struct io_stream stream;
     struct io_op connecting, finishing, closing;
     struct js_async async; /* Of the connect, then of one write at a time. */
+    struct js_effect effect; /* The same. */
+    struct io_addr to;
     struct io_write write;
     struct cd_str part;
     struct cd_buf bytes; /* owned; of the write in flight */
@@ -79,7 +81,7 @@ static const struct js_body_type connection_type = {body_read, body_close, body_
 
 static void connect_cancel(struct js_async *a)
 {
-    io_cancel(&CD_CONTAINER(a, struct connection, async)->connecting);
+    js_effect_cancel(&CD_CONTAINER(a, struct connection, async)->effect);
 }
 
 /* [handle, address of the peer] */
@@ -131,6 +133,12 @@ static void connect_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
+static void connect_go(struct js_effect *x)
+{
+    struct connection *c = CD_CONTAINER(x, struct connection, effect);
+    io_connect(&c->stream, c->io, &c->to, &c->connecting, connect_done);
+}
+
 /* tcp_connect(event, promise, host, port): [connection, address of the peer]. */
 int js_op_tcp_connect(struct js_args *a)
 {
@@ -145,11 +153,12 @@ int js_op_tcp_connect(struct js_args *a)
     if (rc == 0) {
         memcpy(to.host, cd_buf_cstr(&host), host.len + 1);
         struct connection *c = cd_new(struct connection);
-        rc = js_async_begin(a, &c->async, connect_cancel);
+        c->to = to;
+        rc = js_effect_async(a, &c->async, connect_cancel);
         if (rc == 0) {
             c->io = c->async.w->io;
             c->is_busy = true;
-            io_connect(&c->stream, c->io, &to, &c->connecting, connect_done);
+            js_effect_start(&c->effect, c->async.event, &c->connecting, connect_done, connect_go);
         } else {
             cd_free(c);
         }
@@ -162,7 +171,9 @@ int js_op_tcp_connect(struct js_args *a)
 
 static void write_cancel(struct js_async *a)
 {
-    (void)a; /* Ends with the stream, which the event's end closes. */
+    struct connection *c = CD_CONTAINER(a, struct connection, async);
+    if (c->effect.waiting)
+        js_effect_cancel(&c->effect); /* Else it ends with the stream, which the event's end closes. */
 }
 
 static void write_settle(struct connection *c, int status)
@@ -188,6 +199,24 @@ static void finish_done(struct io_op *op, int status)
     write_settle(CD_CONTAINER(op, struct connection, finishing), status);
 }
 
+static void write_go(struct js_effect *x)
+{
+    struct connection *c = CD_CONTAINER(x, struct connection, effect);
+    if (c->is_open && !c->is_closing)
+        io_stream_write(&c->stream, &c->write, write_done);
+    else
+        io_defer(&c->write.op, c->io, CD_ECLOSED, write_done);
+}
+
+static void finish_go(struct js_effect *x)
+{
+    struct connection *c = CD_CONTAINER(x, struct connection, effect);
+    if (c->is_open && !c->is_closing)
+        io_stream_finish(&c->stream, &c->finishing, finish_done);
+    else
+        io_defer(&c->finishing, c->io, CD_ECLOSED, finish_done);
+}
+
 /* tcp_write(event, promise, connection, bytes): undefined as bytes: nothing follows, the peer reads the end.
  */
 int js_op_tcp_write(struct js_args *a)
@@ -203,12 +232,12 @@ int js_op_tcp_write(struct js_args *a)
         return js_throw_error(a->js, JS_TYPE_ERROR, "A chunk of a socket is no bytes.");
     if (c->is_busy)
         return js_throw_error(a->js, JS_ERROR, "This socket is being written already.");
-    rc = js_async_begin(a, &c->async, write_cancel);
+    rc = js_effect_async(a, &c->async, write_cancel);
     if (rc != 0)
         return rc;
     c->is_busy = true;
     if (last) {
-        io_stream_finish(&c->stream, &c->finishing, finish_done);
+        js_effect_start(&c->effect, c->async.event, &c->finishing, finish_done, finish_go);
         return 0;
     }
     cd_buf_clear(&c->bytes);
@@ -216,7 +245,7 @@ int js_op_tcp_write(struct js_args *a)
     c->part = cd_buf_str(&c->bytes);
     c->write.part = &c->part;
     c->write.parts = 1;
-    io_stream_write(&c->stream, &c->write, write_done);
+    js_effect_start(&c->effect, c->async.event, &c->write.op, write_done, write_go);
     return 0;
 }
 

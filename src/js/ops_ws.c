@@ -1,19 +1,40 @@
 /* js/ops_ws.c: WebSockets that a Worker opens. RFC 6455 4; runtime.md 5.5. */
 #include "js/ops_ws.h"
 
+#include "js/cells.h"
 #include "js/ops.h"
 #include "js/sockets.h"
 
 #define FIELDS_MAX 1024
 
+struct connect_args {
+    struct io_addr to;
+    struct cd_buf host, authority, target, protocols;
+    struct cd_buf text;
+    struct http_field field[FIELDS_MAX];
+    size_t count;
+};
+
 struct connect {
     struct http_ws_connect c;
     struct js_async async;
+    struct js_effect effect;
+    struct connect_args args; /* Until it is asked. */
 };
+
+static void connect_free(struct connect *n)
+{
+    cd_buf_deinit(&n->args.host);
+    cd_buf_deinit(&n->args.authority);
+    cd_buf_deinit(&n->args.target);
+    cd_buf_deinit(&n->args.protocols);
+    cd_buf_deinit(&n->args.text);
+    cd_free(n);
+}
 
 static void connect_cancel(struct js_async *s)
 {
-    io_cancel(&CD_CONTAINER(s, struct connect, async)->c.op);
+    js_effect_cancel(&CD_CONTAINER(s, struct connect, async)->effect);
 }
 
 /* [handle, protocol] of an open socket. */
@@ -66,16 +87,9 @@ static void connect_done(struct io_op *op, int status)
     if (n->c.ws != NULL)
         http_ws_free(n->c.ws);
     cd_buf_deinit(&n->c.protocol);
-    cd_free(n);
+    connect_free(n);
     js_async_end(&a);
 }
-
-struct connect_args {
-    struct cd_buf host, authority, target, protocols;
-    struct cd_buf text;
-    struct http_field field[FIELDS_MAX];
-    size_t count;
-};
 
 /* [name, value, ...] */
 static int fields_read(struct js_args *a, unsigned index, struct connect_args *r)
@@ -108,9 +122,9 @@ static int fields_read(struct js_args *a, unsigned index, struct connect_args *r
     return 0;
 }
 
-static int connect_begin(struct js_args *a, struct connect_args *r)
+static int args_read(struct js_args *a, struct connect_args *r)
 {
-    uint64_t port;
+    uint64_t port = 0;
     int rc = js_to_utf8(a->js, js_arg(a, 2), &r->host);
     if (rc == 0)
         rc = js_arg_u64(a, 3, &port);
@@ -124,32 +138,32 @@ static int connect_begin(struct js_args *a, struct connect_args *r)
         rc = js_to_utf8(a->js, js_arg(a, 7), &r->protocols);
     if (rc != 0)
         return rc;
-    struct io_addr to = {.port = (uint16_t)port};
-    if (r->host.len >= sizeof to.host || port > UINT16_MAX)
+    if (r->host.len >= sizeof r->to.host || port > UINT16_MAX)
         return js_throw_error(a->js, JS_TYPE_ERROR, "The address of the WebSocket is too long.");
-    memcpy(to.host, cd_buf_cstr(&r->host), r->host.len + 1);
-    struct connect *n = cd_new(struct connect);
-    rc = js_async_begin(a, &n->async, connect_cancel);
-    if (rc != 0) {
-        cd_free(n);
-        return rc;
-    }
-    struct js_worker *w = n->async.w;
-    http_ws_connect(&n->c, js_sockets_host(w), js_sockets_client(w), &to, cd_buf_str(&r->target),
-                    cd_buf_str(&r->authority), r->field, r->count, cd_buf_str(&r->protocols), connect_done);
+    r->to.port = (uint16_t)port;
+    memcpy(r->to.host, cd_buf_cstr(&r->host), r->host.len + 1);
     return 0;
+}
+
+static void connect_go(struct js_effect *x)
+{
+    struct connect *n = CD_CONTAINER(x, struct connect, effect);
+    struct js_worker *w = n->async.w;
+    const struct connect_args *r = &n->args;
+    http_ws_connect(&n->c, js_sockets_host(w), js_sockets_client(w), &r->to, cd_buf_str(&r->target),
+                    cd_buf_str(&r->authority), r->field, r->count, cd_buf_str(&r->protocols), connect_done);
 }
 
 /* ws_connect(event, promise, host, port, authority, target, fields, protocols): [socket, protocol]. */
 int js_op_ws_connect(struct js_args *a)
 {
-    struct connect_args *r = cd_new(struct connect_args);
-    int rc = connect_begin(a, r);
-    cd_buf_deinit(&r->host);
-    cd_buf_deinit(&r->authority);
-    cd_buf_deinit(&r->target);
-    cd_buf_deinit(&r->protocols);
-    cd_buf_deinit(&r->text);
-    cd_free(r);
+    struct connect *n = cd_new(struct connect);
+    int rc = args_read(a, &n->args);
+    if (rc == 0)
+        rc = js_effect_async(a, &n->async, connect_cancel);
+    if (rc == 0)
+        js_effect_start(&n->effect, n->async.event, &n->c.op, connect_done, connect_go);
+    else
+        connect_free(n);
     return rc;
 }

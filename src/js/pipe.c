@@ -1,6 +1,7 @@
 /* js/pipe.c: streams of bytes between two isolates of a loop. */
 #include "js/pipe.h"
 
+#include "js/cells.h"
 #include "js/ops.h"
 
 enum side { READER, WRITER };
@@ -20,8 +21,11 @@ struct js_pipe {
     struct js_handle writer;
     struct js_async async; /* The write in progress. */
     struct io_op writing;
+    struct js_effect effect; /* The same. */
+    bool last; /* That write is the last one. */
     struct io_signal writable; /* It waits for the reader. */
     struct cd_buf chunk; /* owned; not taken yet; empty: none */
+    struct cd_buf next; /* owned; of the write that waits for the output gate */
     bool ended; /* Nothing follows the chunk. */
 };
 
@@ -37,9 +41,10 @@ static struct js_pipe *of_writer(struct js_handle *h)
 
 static void free_if_done(struct js_pipe *p)
 {
-    if (p->place[READER] != GONE || p->place[WRITER] != GONE || io_busy(&p->writing))
+    if (p->place[READER] != GONE || p->place[WRITER] != GONE || io_busy(&p->writing) || p->effect.waiting)
         return;
     cd_buf_deinit(&p->chunk);
+    cd_buf_deinit(&p->next);
     cd_buf_deinit(&p->taken);
     cd_free(p);
 }
@@ -111,7 +116,7 @@ static const struct js_body_type reader_type = {pipe_read, pipe_close, pipe_why}
 
 static void write_cancel(struct js_async *a)
 {
-    io_cancel(&CD_CONTAINER(a, struct js_pipe, async)->writing);
+    js_effect_cancel(&CD_CONTAINER(a, struct js_pipe, async)->effect);
 }
 
 static void write_done(struct io_op *op, int status)
@@ -128,30 +133,18 @@ static void write_done(struct io_op *op, int status)
 static void writer_close(struct js_handle *h)
 {
     struct js_pipe *p = of_writer(h);
-    io_cancel(&p->writing);
+    js_effect_cancel(&p->effect);
     end_gone(p, WRITER);
 }
 
 static const struct js_handle_type writer_type = {"stream", writer_close};
 
-/* pipe_write(event, promise, pipe, chunk, last): done when the reader has taken the chunk. */
-int js_op_pipe_write(struct js_args *a)
+static void write_go(struct js_effect *x)
 {
-    struct js_handle *h;
-    int rc = js_arg_handle(a, 2, &writer_type, &h);
-    if (rc != 0)
-        return rc;
-    struct js_pipe *p = of_writer(h);
-    struct js_bytes bytes = {0};
-    if (io_busy(&p->writing) || p->ended)
-        return js_throw_error(a->js, JS_ERROR, "This stream is being written already.");
-    if (!js_is_undefined(js_arg(a, 3)) && !js_bytes(js_arg(a, 3), &bytes))
-        return js_throw_error(a->js, JS_TYPE_ERROR, "A chunk of a stream between Workers is no bytes.");
-    rc = js_async_begin(a, &p->async, write_cancel);
-    if (rc != 0)
-        return rc;
-    cd_buf_add(&p->chunk, bytes.ptr, bytes.len);
-    p->ended = js_to_bool(a->js, js_arg(a, 4));
+    struct js_pipe *p = CD_CONTAINER(x, struct js_pipe, effect);
+    cd_buf_deinit(&p->chunk);
+    p->chunk = cd_buf_move(&p->next);
+    p->ended = p->last;
     bool waiting = !cd_list_empty(&p->readable.waiting);
     if (waiting && p->chunk.len > 0) {
         chunk_take(p);
@@ -165,6 +158,27 @@ int js_op_pipe_write(struct js_args *a)
         io_signal_wait(&p->writable, p->io, &p->writing, write_done);
     else
         io_defer(&p->writing, p->io, IO_OK, write_done);
+}
+
+/* pipe_write(event, promise, pipe, chunk, last): done when the reader has taken the chunk. */
+int js_op_pipe_write(struct js_args *a)
+{
+    struct js_handle *h;
+    int rc = js_arg_handle(a, 2, &writer_type, &h);
+    if (rc != 0)
+        return rc;
+    struct js_pipe *p = of_writer(h);
+    struct js_bytes bytes = {0};
+    if (io_busy(&p->writing) || p->effect.waiting || p->ended)
+        return js_throw_error(a->js, JS_ERROR, "This stream is being written already.");
+    if (!js_is_undefined(js_arg(a, 3)) && !js_bytes(js_arg(a, 3), &bytes))
+        return js_throw_error(a->js, JS_TYPE_ERROR, "A chunk of a stream between Workers is no bytes.");
+    rc = js_effect_async(a, &p->async, write_cancel);
+    if (rc != 0)
+        return rc;
+    cd_buf_add(&p->next, bytes.ptr, bytes.len);
+    p->last = js_to_bool(a->js, js_arg(a, 4));
+    js_effect_start(&p->effect, p->async.event, &p->writing, write_done, write_go);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* js/sockets.c: WebSockets between http/ws.h and JavaScript. */
 #include "js/sockets.h"
 
+#include "js/cells.h"
 #include "js/ops.h"
 #include "js/parcel.h"
 
@@ -19,14 +20,21 @@ struct socket {
     struct js_handle handle;
     struct http_ws *ws; /* NULL once it has ended. */
     unsigned sends; /* Not done yet. */
+    struct cd_list waiting; /* struct send.link: sends that wait for the output gate */
+    uint64_t waiting_bytes;
     bool paused, closed;
     bool held; /* A callback of the socket is at work. */
 };
 
+/* A message, or the close frame of a cell. */
 struct send {
     struct http_ws_send send;
+    struct js_effect effect;
+    struct cd_link link;
     struct socket *socket;
     struct cd_buf bytes; /* owned */
+    enum http_ws_opcode kind;
+    unsigned code; /* Of HTTP_WS_CLOSE. */
 };
 
 /* ---- What the sockets of a worker share ---- */
@@ -107,6 +115,8 @@ static void socket_close(struct js_handle *h)
     if (s->ws != NULL)
         http_ws_free(s->ws);
     s->ws = NULL;
+    for (struct cd_link *k; (k = cd_list_pop(&s->waiting)) != NULL;)
+        js_effect_cancel(&CD_CONTAINER(k, struct send, link)->effect);
     socket_free_if_idle(s);
 }
 
@@ -116,6 +126,7 @@ uint64_t js_socket_new(struct js_worker *w, struct js_event *event, struct http_
 {
     struct socket *s = cd_new(struct socket);
     s->ws = ws;
+    cd_list_init(&s->waiting);
     js_handle_init(&s->handle, w, event, &socket_type);
     return s->handle.id;
 }
@@ -210,6 +221,7 @@ static void send_done(struct io_op *op, int status)
     struct send *n = CD_CONTAINER(op, struct send, send.op);
     struct socket *s = n->socket;
     CD_MAYBE(status != IO_OK); /* Then the socket says so itself. */
+    cd_link_remove(&n->link);
     cd_buf_deinit(&n->bytes);
     cd_free(n);
     s->sends--;
@@ -220,19 +232,47 @@ static void send_done(struct io_op *op, int status)
     socket_free_if_idle(s);
 }
 
+static void send_go(struct js_effect *x)
+{
+    struct send *n = CD_CONTAINER(x, struct send, effect);
+    struct socket *s = n->socket;
+    cd_link_remove(&n->link);
+    s->waiting_bytes -= n->bytes.len;
+    if (s->ws == NULL) {
+        io_defer(&n->send.op, s->handle.w->io, CD_ECLOSED, send_done);
+    } else if (n->kind == HTTP_WS_CLOSE) {
+        int rc = http_ws_close(s->ws, n->code, cd_buf_str(&n->bytes));
+        io_defer(&n->send.op, s->handle.w->io, rc, send_done);
+    } else {
+        http_ws_send(s->ws, &n->send, n->kind, cd_buf_str(&n->bytes), send_done);
+    }
+}
+
+/* In the order of the calls: the output gate keeps it. */
+static void send_start(struct socket *s, struct send *n)
+{
+    n->socket = s;
+    s->sends++;
+    s->waiting_bytes += n->bytes.len;
+    cd_list_push(&s->waiting, &n->link);
+    js_effect_start(&n->effect, s->handle.event, &n->send.op, send_done, send_go);
+}
+
 /* ws_send(socket, string or bytes): queues a message; nothing happens when the socket is closing or gone. */
 int js_op_ws_send(struct js_args *a)
 {
     struct socket *s;
     int rc = socket_arg(a, &s);
+    if (rc == 0 && s->ws != NULL)
+        rc = js_effect_begin(a, s->handle.event);
     if (rc != 0 || s->ws == NULL)
         return rc;
     js_value v = js_arg(a, 1);
     struct send *n = cd_new(struct send);
-    enum http_ws_opcode kind = HTTP_WS_BINARY;
+    n->kind = HTTP_WS_BINARY;
     struct js_bytes bytes;
     if (js_kind(v) == JS_STRING) {
-        kind = HTTP_WS_TEXT;
+        n->kind = HTTP_WS_TEXT;
         js_string_add(a->js, v, &n->bytes);
     } else if (js_bytes(v, &bytes)) {
         cd_buf_add(&n->bytes, bytes.ptr, bytes.len);
@@ -240,9 +280,7 @@ int js_op_ws_send(struct js_args *a)
         cd_free(n);
         return js_throw_error(a->js, JS_TYPE_ERROR, "a message is neither text nor bytes");
     }
-    n->socket = s;
-    s->sends++;
-    http_ws_send(s->ws, &n->send, kind, cd_buf_str(&n->bytes), send_done);
+    send_start(s, n);
     if (!s->paused && http_ws_unsent(s->ws) >= UNSENT_MAX) {
         s->paused = true;
         http_ws_pause(s->ws);
@@ -256,7 +294,7 @@ int js_op_ws_unsent(struct js_args *a)
     struct socket *s;
     int rc = socket_arg(a, &s);
     if (rc == 0)
-        js_return_number(a, s->ws != NULL ? (double)http_ws_unsent(s->ws) : 0);
+        js_return_number(a, s->ws != NULL ? (double)(http_ws_unsent(s->ws) + s->waiting_bytes) : 0);
     return rc;
 }
 
@@ -271,6 +309,16 @@ int js_op_ws_close(struct js_args *a)
         rc = js_arg_u64(a, 1, &code);
     if (rc == 0)
         rc = js_to_utf8(a->js, js_arg(a, 2), &reason);
+    if (rc == 0)
+        rc = js_effect_begin(a, s->handle.event);
+    if (rc == 0 && js_cell_of(s->handle.event) != NULL) { /* Behind what it has sent, and its gate. */
+        struct send *n = cd_new(struct send);
+        n->kind = HTTP_WS_CLOSE;
+        n->code = (unsigned)code;
+        n->bytes = cd_buf_move(&reason);
+        send_start(s, n);
+        return 0;
+    }
     if (rc == 0 && s->ws != NULL && http_ws_close(s->ws, (unsigned)code, cd_buf_str(&reason)) == CD_EINVAL)
         rc = js_throw_dom(a->js, "InvalidAccessError", "Invalid WebSocket close code: %u.", (unsigned)code);
     cd_buf_deinit(&reason);
