@@ -1,7 +1,6 @@
 /* js/cells.c: the life of cells in V8: starts, calls, alarms, stops, and the end of each turn. */
 #include "js/cells.h"
 
-#include "cell/id.h"
 #include "js/ops.h"
 #include "js/site.h"
 
@@ -235,13 +234,13 @@ static void instance_make(struct js_cell *c, struct cd_buf *why)
     struct js_worker *w = c->w;
     struct js_entry e;
     js_enter(w, &e);
-    struct cd_str class_name, instance, name = cell_name(c->cell);
+    struct cd_str scope = cell_scope(c->cell), name = cell_name(c->cell);
     js_value texts[2], answer, known = js_undefined(w->js);
-    int rc = cell_scope_split(cell_scope(c->cell), &class_name, &instance);
-    CD_ASSERT(rc == 0); /* Scopes are checked where they come in. */
-    rc = js_string(w->js, class_name, &texts[0]);
+    size_t colon = cd_str_find(scope, ':', 0);
+    CD_ASSERT(colon != SIZE_MAX); /* Scopes are checked where they come in. */
+    int rc = js_string(w->js, cd_str_sub(scope, 0, colon), &texts[0]);
     if (rc == 0)
-        rc = js_string(w->js, instance, &texts[1]);
+        rc = js_string(w->js, cd_str_sub(scope, colon + 1, SIZE_MAX), &texts[1]);
     if (rc == 0 && name.len > 0)
         rc = js_string(w->js, name, &known);
     const js_value argv[] = {js_number(w->js, (double)c->event.id), texts[0], texts[1], known};
