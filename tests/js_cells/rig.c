@@ -312,7 +312,8 @@ static void stop_in_loop(struct io *io, void *arg)
 {
     struct step *s = arg;
     (void)io;
-    (js_cells_code()->stop)(s->r->cells, s->c, s->cause, s->why != NULL ? cd_str(s->why) : (struct cd_str){0});
+    (js_cells_code()->stop)(s->r->cells, s->c, s->cause,
+                            s->why != NULL ? cd_str(s->why) : (struct cd_str){0});
 }
 
 void rig_stop(struct rig *r, struct cell *c, enum cell_stop cause, const char *why)
