@@ -96,10 +96,10 @@ static void plant_other_bytes(struct carrier *c)
 {
     if (c->sends > 0 && CD_PLANT("log.other-id")) {
         c->id[0] ^= 0xff;
-        c->bytes.ptr[8] = (char)c->id[0];
+        log_carrier_repack(c, false);
     }
     if (c->sends > 0 && CD_PLANT("log.packed-again"))
-        log_carrier_repack(c);
+        log_carrier_repack(c, true);
 }
 
 void log_carry(struct carrier *c, const struct log_action *a)

@@ -190,13 +190,11 @@ static void cut(struct log *l)
     CD_ASSERT(l->leader.next_slot == slot + 1);
 }
 
-void log_carrier_repack(struct carrier *c)
+void log_carrier_repack(struct carrier *c, bool more)
 {
-    struct log *l = c->log;
-    if (cd_list_empty(&l->waiting))
-        return;
-    (void)take_rows(l, c);
-    pack(l, c);
+    if (more)
+        (void)take_rows(c->log, c);
+    pack(c->log, c);
 }
 
 /* What became durable goes to the folder and the shards, in order. */

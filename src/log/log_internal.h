@@ -69,7 +69,7 @@ static inline uint64_t log_target(const struct log *l)
 /* carry.c */
 void log_carry(struct carrier *c, const struct log_action *a);
 void log_carrier_free(struct carrier *c);
-void log_carrier_repack(struct carrier *c); /* log.c; wrong, and planted. */
+void log_carrier_repack(struct carrier *c, bool more); /* log.c; wrong, and planted. */
 
 /* apart.c */
 void log_take(struct log *l, struct log_row *row); /* A row has come. */

@@ -212,6 +212,12 @@ static void faults(struct world *w)
         w->publish_fails = (unsigned)cd_rng_below(&w->rng, 3);
     }
     sim_store_set(w->sim, &o);
+    if (w->opts.late_ns != 0)
+        sim_store_rule(w->sim, &(struct sim_store_rule){.effect = SIM_STORE_LATE,
+                                                        .op = "put",
+                                                        .pattern = "log/*",
+                                                        .ns = w->opts.late_ns,
+                                                        .ppm = 100000});
 }
 
 static bool over(void *arg)

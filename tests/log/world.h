@@ -23,6 +23,8 @@ struct world_opts {
     unsigned rows_per_s; /* Per shard; 0: 60 */
     uint64_t for_ns; /* 0: 8 s */
     bool faults, seal, crash, resets, large; /* What the run has. */
+    uint64_t late_ns; /* Some slots land so late; 0: none beside what faults has. */
+    bool blind_folder; /* What the folder gets is not judged. */
 };
 
 struct world_row { /* What was handed over. */
