@@ -8,6 +8,7 @@ void rig_init(struct rig *r, uint64_t seed)
     r->io = sim_io(r->node, 0);
     sim_run_for(r->sim, 1);
     assert_int_equal(io_path_mkdir(r->io, "/d"), IO_OK);
+    assert_int_equal(io_path_sync(r->io, "/"), IO_OK);
     r->host = db_host_new(r->io);
 }
 
@@ -80,6 +81,7 @@ void rig_open(struct rig *r, uint64_t epoch, struct db_position base)
     char dir[32];
     int rc = io_path_mkdir(r->io, rig_dir(epoch, dir));
     assert_true(rc == IO_OK || rc == IO_EXISTS);
+    assert_int_equal(io_path_sync(r->io, "/d"), IO_OK);
     if (rig_try_open(r, epoch, base, &why) != 0)
         fail_msg("%s", cd_buf_cstr(&why));
 }
