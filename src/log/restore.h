@@ -7,8 +7,7 @@
 #define LOG_RESTORE_H
 
 #include "io/io.h"
-
-#define LOG_RESTORE_DOWNLOADS 64 /* At once, per call. */
+#include "ltx/ltx.h"
 
 enum log_restore_end {
     LOG_RESTORE_DONE,
@@ -26,7 +25,9 @@ struct log_restore {
     struct io_bucket *bucket; /* In */
     struct cd_str scope; /* In */
     uint64_t epoch; /* In: the claimed epoch; data at or above it is refused. 0: no such limit (inspect). */
-    const char *path; /* In: the database file to make, "<dir>/db.sqlite"; NULL: plan only (5.8). */
+    /* In: the database file to make, "<dir>/db.sqlite", in a directory that exists. NULL: plan only (5.8). */
+    const char *path;
+    struct ltx_zstd *zstd; /* In: of this loop; not needed for a plan. */
     /* Out */
     enum log_restore_end end;
     uint64_t base_epoch, base_txid; /* DONE: the position restored. */
@@ -35,8 +36,8 @@ struct log_restore {
     char why[256]; /* For people: names the object. */
 };
 
-/* In a fiber. IO_OK: end says what happened; path exists, complete and synced, only with DONE. IO_CANCELED:
- * nothing but path + ".tmp" may be left. */
+/* In a fiber. IO_OK: end says what happened; only with DONE path exists, and is complete. It is not synced: a
+ * live database is not trusted after a crash. IO_CANCELED: nothing but path + ".tmp" may be left. */
 CD_MUST_USE int log_restore(struct log_restore *r);
 
 #endif
