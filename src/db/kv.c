@@ -70,7 +70,7 @@ int storage_kv_put(struct storage *s, struct cd_str key, struct cd_str value)
 {
     int rc = key_check(s, key);
     if (rc == 0 && key.len + value.len > STORAGE_ROW_MAX)
-        rc = storage_fail_text(s, CD_ETOOBIG, "string or blob too big: SQLITE_TOOBIG");
+        rc = storage_fail_text(s, CD_EINVAL, "string or blob too big: SQLITE_TOOBIG");
     return rc == 0 ? put(s, STORAGE_TABLE_KV, STORAGE_OWN_KV_PUT, key, value) : rc;
 }
 

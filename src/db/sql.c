@@ -293,7 +293,7 @@ int storage_sql(struct storage *s, struct cd_str sql, const struct storage_value
         return start(s, st, values, n, out);
     bool known = st != NULL;
     if (sql.len > STORAGE_SQL_MAX)
-        return storage_fail_text(s, CD_ETOOBIG, "statement too long: SQLITE_TOOBIG");
+        return storage_fail_text(s, CD_EINVAL, "statement too long: SQLITE_TOOBIG");
     struct cd_buf text = {0};
     cd_buf_add_str(&text, sql);
     sql = cd_str_of(cd_buf_cstr(&text), text.len);

@@ -5,9 +5,8 @@
 
 #include "db/storage_internal.h"
 
-#define PROGRESS_STEPS                                                                                       \
-    10000 /* Of SQLite's machine, between two looks at interrupted: about a millisecond.                     \
-           */
+/* Of SQLite's machine, between two looks at interrupted: about a millisecond. */
+#define PROGRESS_STEPS 10000
 
 static const char *const own_text[STORAGE_OWN_COUNT] = {
     /* SQLite means the innermost of savepoints with the same name. */
@@ -291,7 +290,7 @@ int storage_begin(struct storage *s, bool commit_first)
 {
     int rc = storage_check(s);
     if (rc == 0 && s->depth == STORAGE_DEPTH_MAX)
-        rc = storage_fail_text(s, CD_ETOOBIG, "Transactions cannot be nested more than %d deep.",
+        rc = storage_fail_text(s, CD_EINVAL, "Transactions cannot be nested more than %d deep.",
                                STORAGE_DEPTH_MAX);
     if (rc == 0 && commit_first && s->open && s->depth == 0)
         rc = commit(s);

@@ -9,9 +9,9 @@
  * end commits nothing.
  *
  * Errors: a call that fails returns a code, and storage_error(s) is the text for the user, as in
- * "no such table: t: SQLITE_ERROR". When SQLite lost the transaction (disk full, I/O error, corrupt file) or
- * a commit failed, the storage is broken: storage_broken(s) says why, every later call fails with CD_ECLOSED,
- * and the cell is to be reset. */
+ * "no such table: t: SQLITE_ERROR". CD_ETOOBIG is for keys only. When SQLite lost the transaction (disk full,
+ * I/O error, corrupt file) or a commit failed, the storage is broken: storage_broken(s) says why, every later
+ * call fails with CD_ECLOSED, and the cell is to be reset. */
 #ifndef DB_STORAGE_H
 #define DB_STORAGE_H
 

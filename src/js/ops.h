@@ -13,6 +13,7 @@
 #include "js/ops_net.h"
 #include "js/ops_node.h"
 #include "js/ops_rpc.h"
+#include "js/ops_storage.h"
 #include "js/ops_text.h"
 #include "js/ops_ws.h"
 
@@ -25,7 +26,8 @@
     JS_OPS_NET(X)                                                                                            \
     JS_OPS_NODE(X)                                                                                           \
     JS_OPS_RPC(X)                                                                                            \
-    JS_OPS_CELLS(X)
+    JS_OPS_CELLS(X)                                                                                          \
+    JS_OPS_STORAGE(X)
 
 struct js_args;
 #define X(name) int js_op_##name(struct js_args *a);

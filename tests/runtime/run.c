@@ -6,6 +6,8 @@
  * those that its first line lists, after "// bindings: ". Console output goes to stdout, uncaught errors to
  * stderr; exit code 1 when the function failed or did not end within a minute.
  *
+ * globalThis.testStorage makes storages of cells: storage_host.h.
+ *
  * With --listen it serves requests on the loopback instead, after "listening PORT", until SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include "js/engine.h"
 #include "js/site.h"
 #include "js/worker.h"
+#include "storage_host.h"
 
 #define MODULES_MAX 64
 #define SCRIPTS_MAX 8
@@ -28,6 +31,7 @@ struct runner {
     const char *name;
     struct js_site *site;
     struct js_worker *worker;
+    struct storage_host *storage;
     struct io_real *node;
     struct io_op closed;
     struct io_timer limit;
@@ -59,6 +63,7 @@ static void on_closed(struct io_op *op, int status)
 {
     struct runner *r = CD_CONTAINER(op, struct runner, closed);
     (void)status;
+    storage_host_free(r->storage);
     io_real_stop(r->node);
 }
 
@@ -165,6 +170,7 @@ static void entry(struct io *io, void *arg)
         js_site_close(r->site, 0, &r->closed, on_closed);
         return;
     }
+    r->storage = storage_host_new(r->worker);
     if (r->listen != NULL) {
         serve(r, io);
         return;

@@ -27,6 +27,7 @@ import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
 import { cellAlarm, cellStart, cellStop } from './cells.js';
+import { newStorage } from './storage.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 
@@ -52,4 +53,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, cellStart, cellStop, cellAlarm, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, DOMException };
