@@ -13,8 +13,9 @@
 #include "io/io.h"
 
 struct cell_shard;
-struct cell_world;
 struct db;
+struct fleet_self;
+struct log;
 struct storage;
 
 enum cell_stop {
@@ -111,11 +112,18 @@ struct cell_limits {
 struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned fd_limit);
 
 struct cell_shard_opts {
-    struct io *io;
+    struct io *io; /* Of the shard; io_bucket(io) is the fleet's bucket. */
     struct cell_router *router;
     const struct cell_code *code; /* Borrowed, with arg, until the shard is closed. */
     void *code_arg;
-    const struct cell_world *world; /* cell/world.h; borrowed. */
+    const struct fleet_self *self; /* Borrowed. */
+    struct log *log; /* The shard opens its own feed. */
+    const char *data_dir; /* Absolute; cells live in its folder "cells". Borrowed. */
+    /* In a fiber of the shard: brings all rows of the cell up to upto_txid (UINT64_MAX: all that this session
+     * cut) at epochs up to epoch into its prefix (fleet.md 6.7, 7.7). */
+    int (*fold)(void *arg, struct io *io, struct cd_str scope, uint64_t epoch, uint64_t upto_txid,
+                uint64_t deadline_ns, struct cd_buf *why);
+    void *fold_arg;
     struct cell_limits limits;
 };
 
@@ -126,8 +134,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts);
 void cell_shard_close(struct cell_shard *s, uint64_t deadline_ns, struct io_op *op, io_done_fn *done);
 /* The node may not serve any more (fleet.md 4.2): everything fails, nothing is written, no call comes in. */
 void cell_shard_fence(struct cell_shard *s, struct cd_str why);
-/* For the unwinding of a crash: every op has failed already; frees what is left. Code is stopped with
- * CELL_STOP_FENCE. */
+/* For the unwinding of a crash: a fence, and s is freed when its code and its flows are gone. */
 void cell_shard_unwind(struct cell_shard *s);
 
 /* An alarm may be due (a wake entry, another loop says so): the cell's owner looks. From any loop. */

@@ -1,0 +1,197 @@
+/* cell/cell_internal.h: what the files of src/cell share: the structs of cells, wires and shards. */
+#ifndef CELL_CELL_INTERNAL_H
+#define CELL_CELL_INTERNAL_H
+
+#include "base/map.h"
+#include "cell/id.h"
+#include "cell/machine.h"
+#include "db/storage.h"
+#include "fleet/claim.h"
+#include "log/feed.h"
+
+/* ---- Wires (wire.c, route.c) ---- */
+
+enum cell_message_kind { CELL_MESSAGE_BYTES, CELL_MESSAGE_CLOSE };
+
+/* On its way between two ends, waiting at the receiver, or behind the sender's gate. */
+struct cell_message {
+    struct io_msg msg;
+    struct cell_held held;
+    struct cd_link link; /* In wire.in or wire.out. */
+    struct cell_wire *wire; /* The end it goes to; while it is held, the end it comes from. */
+    enum cell_message_kind kind;
+    bool overloaded, retryable, reset; /* Of a close. */
+    struct cd_buf bytes; /* owned; of a close: the text */
+};
+
+/* One end. It is freed when its user gave it up and each end has said its last word to the other: messages of
+ * a pair of loops keep their order, so nothing names it any more. */
+struct cell_wire {
+    struct io *io;
+    struct cell_wire *peer; /* A name for messages; never followed here. */
+    unsigned peer_loop;
+    bool user_gone, close_sent, close_seen, busy; /* busy: on the stack of pump. */
+    bool is_cells; /* The cell's end; else the caller's. */
+    bool parked, counted; /* counted: it takes one of the cell's requests. */
+    const struct cell_wire_hooks *hooks;
+    void *arg;
+    struct cd_list in, out; /* struct cell_message: received and not taken; behind the gate. */
+    struct io_op deliver; /* Busy: in is to be delivered at the next turn. */
+    size_t waiting, held;
+    struct cell *cell; /* Whose gate holds what is sent; NULL: nobody's. */
+    struct cd_link of_cell; /* In cell.wires. */
+    struct cd_link queued; /* In cell.calls: not given to the code yet. */
+    uint64_t deadline_ns; /* While it is queued. */
+};
+
+/* A pair of ends, the second one of which is to live on another loop. */
+struct cell_wire *cell_wire_pair(struct io *io, unsigned peer_loop, struct cell_wire **peer);
+void cell_wire_bind(struct cell_wire *w, struct cell *c); /* Its gate from now on; once. */
+void cell_wire_unbind(struct cell_wire *w); /* The cell goes: nothing of w may be held. */
+/* The other end hears why at once, past the gate; what was held is dropped. The user still closes w. */
+void cell_wire_fail(struct cell_wire *w, const struct cell_close *why);
+
+/* A call, or a look (wire NULL), on its way to the loop of its scope. */
+struct cell_order {
+    struct io_msg msg;
+    struct cell_router *router;
+    struct cell_wire *wire; /* owned; NULL: only look */
+    char *scope, *script, *name; /* owned; script and name NULL for a look */
+};
+
+struct cell_router {
+    unsigned loops;
+    struct cell_shard *shard[]; /* By loop; each slot is touched by its own loop only. */
+};
+
+/* ---- Cells ---- */
+
+/* A flow of several steps for one cell; at most one at a time. It outlives its use when the cell does not wait
+ * for it any more (cell NULL), and then only cleans up. */
+struct cell_flow {
+    struct cell_shard *shard;
+    struct cell *cell;
+    struct cd_link link; /* In shard.flows. */
+    struct io_fiber *fiber; /* NULL: none, or it has returned. */
+    struct io_op ended; /* From the end of the fiber back to the loop. */
+    struct log_wait wait;
+    struct io_timer timer;
+    enum cell_event event; /* What the cell hears at the end. */
+    struct cd_buf why;
+    bool retryable; /* In: why. */
+};
+
+struct cell {
+    struct cell_shard *shard;
+    char *scope, *script, *name; /* owned; script and name may be NULL */
+    void *user, *parked;
+    struct cell_state state;
+    unsigned requests, pins, nest;
+    uint64_t epoch; /* 0: not claimed in this process. */
+    struct cell_flow *flow;
+    /* Flags of the turn (shard.c): what the loop has to do for it. */
+    bool doomed, wake, look, named;
+    bool gate_failed; /* The code is being stopped: nothing is held any more. */
+    bool alarm_runs, had_alarm;
+    struct cd_link turn; /* In shard.turn. */
+    struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
+    struct cd_link idle; /* In shard.idle: awake and not active, the longest first. */
+    struct cd_link holding; /* In shard.holding: held is not empty. */
+    uint64_t used_ns; /* When it was last active. */
+    uint64_t retry_ns; /* In CELL_RECOVERING. */
+    struct cd_buf why; /* Of a reset. */
+    /* The database (body.c). */
+    struct db *db;
+    struct storage *storage;
+    struct log_alarm committing; /* Of the transaction that is being committed. */
+    uint64_t txid, seq; /* Of the last row of this residence; 0: none. */
+    /* Output gate. */
+    struct cd_list held; /* struct cell_held.link */
+    struct log_wait proof; /* Of the first of them. */
+    uint64_t held_since_ns;
+    struct cell_held alarm_held;
+    /* Input gate. */
+    const void *holder;
+    struct cd_list waiters;
+    /* Who wants it. */
+    struct cd_list calls; /* struct cell_wire.queued */
+    struct cd_list wires; /* struct cell_wire.of_cell */
+    void (*evict_done)(void *arg, const char *reason);
+    void *evict_arg;
+};
+
+/* 50,000 cells at rest on a machine with 8 GiB. */
+CD_STATIC_ASSERT(sizeof(struct cell) <= 1024, "a cell at rest is small");
+
+struct cell_shard {
+    struct cell_shard_opts o;
+    struct log_feed *feed;
+    struct cd_map cells; /* By scope. */
+    unsigned slots, activating, evicting, runtimes, flow_count;
+    bool closing, closed, fenced;
+    uint64_t close_deadline_ns;
+    struct cd_buf why; /* Of the fence. */
+    struct cd_list permits, slot_queue, recovering, turn, idle, holding, flows;
+    struct io_op turn_op; /* Busy: turn is not empty. */
+    struct io_timer sweep;
+    uint64_t proven, proven_moved_ns; /* As the last sweep saw it. */
+    struct cd_map timers, by_due; /* struct cell_timer: by scope, and by due time and scope. */
+    struct io_timer alarm;
+    struct io_op *close_op; /* Of cell_shard_close. */
+    struct io_op feed_op;
+};
+
+/* shard.c */
+void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct cell_wire *w);
+void cell_feed(struct cell *c, enum cell_event e); /* The machine's next step, and its actions. */
+void cell_poke(struct cell *c); /* The loop looks at c at its next turn. */
+void cell_touch(struct cell *c); /* Something of what makes it active changed. */
+bool cell_active(const struct cell *c);
+struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
+void cell_shard_stir(struct cell_shard *s); /* Something waits for time to pass: the sweep runs. */
+void cell_check(const struct cell_shard *s); /* validate() of fleet.md 4.12. */
+/* Ends this residence from the loop, with the reason of errors. */
+void cell_reset(struct cell *c, struct cd_str why);
+
+/* gate.c */
+void cell_gate_fail(struct cell *c); /* All held effects and waiters fail with c->why. */
+void cell_gate_open(struct cell *c); /* A new residence. */
+void cell_gate_look(struct cell *c, uint64_t now_ns); /* Of the sweep: releases, or the budget is over. */
+bool cell_input_run(struct cell *c); /* One waiter; true: there may be more. */
+
+/* flow.c, activate.c, evict.c */
+struct cell_flow *cell_flow_start(struct cell *c, void (*fiber)(void *flow), const char *name);
+void cell_flow_abandon(struct cell *c); /* Its end does not concern c any more. */
+void cell_activate(struct cell *c);
+void cell_prove(struct cell *c);
+void cell_keep(struct cell *c);
+void cell_discard(struct cell *c);
+void cell_dir(struct cd_buf *out, const struct cell_shard *s, struct cd_str scope, uint64_t epoch);
+
+/* body.c: the database and the storage in it. In fibers or out of them. */
+struct cell_base {
+    uint64_t epoch, txid; /* 0: no data. */
+    uint32_t page_size, pages;
+};
+CD_MUST_USE int cell_body_open(struct cell *c, struct cd_str dir, const struct cell_base *base,
+                               struct cd_buf *why);
+void cell_body_end(struct cell *c); /* Closes the storage: what is not committed is rolled back. */
+/* Closes the database. keep: leaves its file as the snapshot of this epoch where that is possible. */
+void cell_body_close(struct cell *c, bool keep);
+/* What an earlier epoch of this node left in its directory: moved to dir as the database to open. False: none
+ * that can be used. */
+bool cell_body_reuse(struct io *io, struct cd_str old_dir, struct cd_str dir, struct cell_base *base);
+void cell_body_remove(struct io *io, struct cd_str dir); /* The database of an epoch and its directory. */
+
+/* alarm.c */
+void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */
+void cell_timer_clear(struct cell_shard *s, struct cd_str scope);
+bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *due_ms); /* False: none. */
+void cell_timers_free(struct cell_shard *s);
+void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
+void cell_alarm_committed(struct cell *c, const struct log_alarm *a);
+void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what the log knows. */
+
+void cell_order_free(struct cell_order *o);
+
+#endif

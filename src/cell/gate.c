@@ -1,0 +1,227 @@
+/* cell/gate.c: the output gate and the input gate. See gate.h. */
+#include "cell/cell_internal.h"
+
+/* ---- Output ---- */
+
+bool cell_proven(const struct cell *c, uint64_t stamp)
+{
+    if (CD_PLANT("cell.gate_open"))
+        return true;
+    return stamp <= log_feed_proven(c->shard->feed);
+}
+
+static bool authoritative(const struct cell *c)
+{
+    return fleet_authoritative(c->shard->o.self->authority, io_now_ns(c->shard->o.io));
+}
+
+int cell_flush(struct cell *c, struct cd_buf *why)
+{
+    if (c->storage == NULL)
+        return 0;
+    int rc = 0;
+    /* The name goes with the first write: an alarm that wakes the cell knows it then. */
+    if (!c->named && c->name != NULL && storage_uncommitted(c->storage)) {
+        rc = storage_name_set(c->storage, cd_str(c->name));
+        c->named = rc == 0;
+    }
+    if (rc == 0)
+        rc = storage_turn_end(c->storage, why);
+    else
+        cd_buf_add_str(why, storage_error(c->storage));
+    const char *broken = storage_broken(c->storage);
+    if (broken != NULL)
+        cell_reset(c, cd_str(broken));
+    return rc;
+}
+
+uint64_t cell_stamp(struct cell *c)
+{
+    struct cd_buf why = {0};
+    int rc = cell_flush(c, &why);
+    if (rc != 0) /* The effect would show what may never be committed. */
+        cell_reset(c, cd_buf_str(&why));
+    cd_buf_deinit(&why);
+    return c->seq;
+}
+
+static void proof_done(struct io_op *op, int status);
+
+static void wait_for_first(struct cell *c)
+{
+    struct cd_link *k = cd_list_first(&c->held);
+    if (k == NULL || io_busy(&c->proof.op) || c->gate_failed)
+        return;
+    c->proof.seq = CD_CONTAINER(k, struct cell_held, link)->stamp;
+    log_feed_wait(c->shard->feed, &c->proof, proof_done);
+}
+
+/* In order, as far as the proofs go. */
+static void release(struct cell *c)
+{
+    struct cd_link *k;
+    while (!c->doomed && (k = cd_list_first(&c->held)) != NULL && authoritative(c)) {
+        struct cell_held *h = CD_CONTAINER(k, struct cell_held, link);
+        if (!cell_proven(c, h->stamp))
+            break;
+        cd_link_remove(&h->link);
+        c->held_since_ns = io_now_ns(c->shard->o.io);
+        h->done(h, 0, (struct cd_str){0});
+    }
+    if (cd_list_empty(&c->held))
+        cd_link_remove(&c->holding);
+    cell_touch(c);
+}
+
+static void proof_done(struct io_op *op, int status)
+{
+    struct cell *c = CD_CONTAINER(op, struct cell, proof.op);
+    if (status == IO_OK) {
+        release(c);
+        wait_for_first(c);
+    } /* Else the session is lost or the shard ends: a fence fails the gate. */
+    cell_poke(c);
+}
+
+void cell_gate(struct cell *c, struct cell_held *h, cell_held_fn *done)
+{
+    CD_ASSERT(!cd_link_linked(&h->link));
+    h->done = done;
+    if (c->gate_failed) {
+        done(h, CD_ECLOSED, cd_buf_str(&c->why));
+        return;
+    }
+    h->stamp = cell_stamp(c);
+    if (!c->doomed && cd_list_empty(&c->held) && cell_proven(c, h->stamp) && authoritative(c)) {
+        done(h, 0, (struct cd_str){0});
+        return;
+    }
+    if (cd_list_empty(&c->held)) {
+        c->held_since_ns = io_now_ns(c->shard->o.io);
+        cd_list_push(&c->shard->holding, &c->holding);
+    }
+    cd_list_push(&c->held, &h->link);
+    cell_touch(c);
+    wait_for_first(c);
+    cell_shard_stir(c->shard);
+}
+
+void cell_gate_cancel(struct cell_held *h)
+{
+    cd_link_remove(&h->link); /* An empty list leaves shard.holding at the next sweep. */
+}
+
+/* The proof budget (fleet.md 5.6): a row waits as long as the node proves anything within one budget, and six
+ * of them at most. */
+#define BUDGETS_MAX 6
+
+void cell_gate_look(struct cell *c, uint64_t now_ns)
+{
+    const struct cell_shard *s = c->shard;
+    release(c);
+    wait_for_first(c);
+    if (cd_list_empty(&c->held) || c->doomed)
+        return;
+    uint64_t waited = now_ns - c->held_since_ns;
+    bool stalled = now_ns - s->proven_moved_ns > s->o.limits.proof_ns;
+    if (waited > BUDGETS_MAX * s->o.limits.proof_ns || (waited > s->o.limits.proof_ns && stalled)) {
+        CD_MARK("cell.proof_budget");
+        cell_reset(c, CD_STR("durability unproven: the log stored nothing within its budget"));
+    }
+}
+
+void cell_gate_fail(struct cell *c)
+{
+    struct cd_link *k;
+    c->gate_failed = true;
+    while ((k = cd_list_pop(&c->held)) != NULL) {
+        struct cell_held *h = CD_CONTAINER(k, struct cell_held, link);
+        h->done(h, CD_ECLOSED, cd_buf_str(&c->why));
+    }
+    cd_link_remove(&c->holding);
+    while ((k = cd_list_pop(&c->waiters)) != NULL) {
+        struct cell_waiter *w = CD_CONTAINER(k, struct cell_waiter, link);
+        w->done(w, CD_ECLOSED);
+    }
+    c->holder = NULL;
+    c->nest = 0;
+}
+
+void cell_gate_open(struct cell *c)
+{
+    CD_ASSERT(cd_list_empty(&c->held) && cd_list_empty(&c->waiters));
+    c->gate_failed = false;
+    c->holder = NULL;
+    c->nest = 0;
+}
+
+/* ---- Input ---- */
+
+bool cell_input_open_for(const struct cell *c, const void *event)
+{
+    return c->nest == 0 || c->holder == event;
+}
+
+int cell_input_enter(struct cell *c, const void *event)
+{
+    if (!cell_input_open_for(c, event))
+        return IO_BUSY;
+    if (c->nest == CELL_INPUT_NEST_MAX)
+        return CD_ETOOBIG;
+    c->holder = event;
+    c->nest++;
+    return 0;
+}
+
+void cell_input_leave(struct cell *c, const void *event)
+{
+    if (c->gate_failed)
+        return; /* The code stops: the gate was taken from it. */
+    CD_ASSERT(c->nest > 0 && c->holder == event);
+    if (--c->nest == 0) {
+        c->holder = NULL;
+        cell_poke(c);
+    }
+}
+
+void cell_input_abandon(struct cell *c, const void *event)
+{
+    if (c->nest == 0 || c->holder != event)
+        return;
+    c->nest = 0;
+    c->holder = NULL;
+    cell_poke(c);
+}
+
+void cell_input_wait(struct cell *c, struct cell_waiter *w, const void *event, cell_waiter_fn *done)
+{
+    CD_ASSERT(!cd_link_linked(&w->link));
+    w->event = event;
+    w->done = done;
+    if (c->gate_failed) {
+        done(w, CD_ECLOSED);
+        return;
+    }
+    cd_list_push(&c->waiters, &w->link);
+    cell_poke(c);
+}
+
+void cell_input_cancel(struct cell_waiter *w)
+{
+    cd_link_remove(&w->link);
+}
+
+bool cell_input_run(struct cell *c)
+{
+    if (c->doomed)
+        return false; /* They fail with the reset. */
+    for (struct cd_link *k = cd_list_first(&c->waiters); k != NULL; k = cd_list_next(&c->waiters, k)) {
+        struct cell_waiter *w = CD_CONTAINER(k, struct cell_waiter, link);
+        if (!cell_input_open_for(c, w->event))
+            continue; /* The holder's own deliveries pass those that wait. */
+        cd_link_remove(&w->link);
+        w->done(w, 0);
+        return !cd_list_empty(&c->waiters);
+    }
+    return false;
+}

@@ -1,0 +1,80 @@
+/* cell/route.c: from a name to the loop that has the cell. Later also to another node: that choice is
+ * cell_call's alone. */
+#include "cell/cell_internal.h"
+
+struct cell_router *cell_router_new(unsigned loops)
+{
+    CD_ASSERT(loops > 0);
+    struct cell_router *r = cd_alloc(sizeof *r + loops * sizeof r->shard[0]);
+    r->loops = loops;
+    return r;
+}
+
+void cell_router_free(struct cell_router *r)
+{
+    if (r == NULL)
+        return;
+    for (unsigned i = 0; i < r->loops; i++)
+        CD_ASSERT(r->shard[i] == NULL);
+    cd_free(r);
+}
+
+void cell_order_free(struct cell_order *o)
+{
+    cd_free(o->scope);
+    cd_free(o->script);
+    cd_free(o->name);
+    cd_free(o);
+}
+
+static void refuse(struct cell_wire *w, const char *why)
+{
+    cell_wire_close(w, &(struct cell_close){.text = cd_str(why), .retryable = true});
+}
+
+/* On the loop of the scope. */
+static void order_handle(struct io *at, struct io_msg *m)
+{
+    struct cell_order *o = CD_CONTAINER(m, struct cell_order, msg);
+    struct cell_shard *s = o->router->shard[io_loop_index(at)];
+    struct cell_wire *w = o->wire;
+    if (w != NULL)
+        w->io = at;
+    if (s != NULL) {
+        o->wire = NULL;
+        cell_shard_order(s, o, w);
+    } else if (w != NULL) {
+        refuse(w, "the node is starting or stopping");
+    }
+    cell_order_free(o);
+}
+
+static void order_post(struct cell_router *r, struct io *io, struct cell_order *o)
+{
+    o->router = r;
+    o->msg.handle = order_handle;
+    io_post(io, cell_scope_loop(cd_str(o->scope), r->loops), &o->msg);
+}
+
+struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct cell_target *target,
+                            struct cell *from)
+{
+    struct cell_order *o = cd_new(struct cell_order);
+    o->scope = cd_str_dup(target->scope);
+    o->script = cd_str_dup(target->script);
+    o->name = cd_str_dup(target->name);
+    struct cell_wire *mine = cell_wire_pair(io, cell_scope_loop(target->scope, r->loops), &o->wire);
+    if (from != NULL)
+        cell_wire_bind(mine, from);
+    order_post(r, io, o);
+    return mine;
+}
+
+void cell_wake_scope(struct cell_router *r, struct io *from, struct cd_str scope)
+{
+    if (!cell_scope_valid(scope))
+        return; /* Of a listing: somebody else's object. */
+    struct cell_order *o = cd_new(struct cell_order);
+    o->scope = cd_str_dup(scope);
+    order_post(r, from, o);
+}

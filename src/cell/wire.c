@@ -1,0 +1,262 @@
+/* cell/wire.c: the ends of wires. See wire.h.
+ *
+ * Each end sends exactly one close, its last word, and receives exactly one. An end that hears the other's
+ * answers at once with its own, since nothing it could still say would be heard. */
+#include "cell/cell_internal.h"
+
+static void message_free(struct cell_message *m)
+{
+    cd_buf_deinit(&m->bytes);
+    cd_free(m);
+}
+
+static void drop_all(struct cd_list *list)
+{
+    struct cd_link *k;
+    while ((k = cd_list_pop(list)) != NULL) {
+        struct cell_message *m = CD_CONTAINER(k, struct cell_message, link);
+        cell_gate_cancel(&m->held);
+        message_free(m);
+    }
+}
+
+/* Asked wherever one of its conditions may have become true; w may be gone afterwards. */
+static void release(struct cell_wire *w)
+{
+    if (!w->user_gone || !w->close_sent || !w->close_seen || w->busy || io_busy(&w->deliver))
+        return;
+    CD_ASSERT(cd_list_empty(&w->in) && cd_list_empty(&w->out) && !cd_link_linked(&w->queued));
+    cd_link_remove(&w->of_cell);
+    cd_free(w);
+}
+
+static void handle(struct io *at, struct io_msg *m);
+
+static void post(struct cell_wire *w, struct cell_message *m)
+{
+    CD_ASSERT(!w->close_sent);
+    w->close_sent = m->kind == CELL_MESSAGE_CLOSE;
+    m->wire = w->peer;
+    m->msg.handle = handle;
+    io_post(w->io, w->peer_loop, &m->msg);
+}
+
+static struct cell_message *close_message(const struct cell_close *why)
+{
+    struct cell_message *m = cd_new(struct cell_message);
+    m->kind = CELL_MESSAGE_CLOSE;
+    if (why != NULL) {
+        cd_buf_add_str(&m->bytes, why->text);
+        m->overloaded = why->overloaded;
+        m->retryable = why->retryable;
+        m->reset = why->reset;
+    }
+    return m;
+}
+
+/* ---- Receiving ---- */
+
+static void pump(struct cell_wire *w)
+{
+    w->busy = true;
+    while (w->hooks != NULL && !cd_list_empty(&w->in)) {
+        struct cell_message *m = CD_CONTAINER(cd_list_pop(&w->in), struct cell_message, link);
+        w->waiting -= m->bytes.len;
+        if (m->kind == CELL_MESSAGE_CLOSE) {
+            struct cell_close why = {cd_buf_str(&m->bytes), m->overloaded, m->retryable, m->reset};
+            w->hooks->closed(w->arg, w, &why);
+        } else {
+            w->hooks->message(w->arg, w, &m->bytes);
+        }
+        message_free(m);
+    }
+    w->busy = false;
+    release(w);
+}
+
+static void deliver_done(struct io_op *op, int status)
+{
+    struct cell_wire *w = CD_CONTAINER(op, struct cell_wire, deliver);
+    (void)status; /* After a crash the user still hears that the other end is gone. */
+    pump(w);
+}
+
+static void handle(struct io *at, struct io_msg *msg)
+{
+    struct cell_message *m = CD_CONTAINER(msg, struct cell_message, msg);
+    struct cell_wire *w = m->wire;
+    CD_ASSERT(w->io == at && !w->close_seen);
+    if (m->kind == CELL_MESSAGE_CLOSE) {
+        w->close_seen = true;
+        if (!w->close_sent) {
+            drop_all(&w->out);
+            w->held = 0;
+            post(w, close_message(NULL));
+        }
+    }
+    if (w->user_gone) {
+        message_free(m);
+        release(w);
+        return;
+    }
+    w->waiting += m->bytes.len;
+    cd_list_push(&w->in, &m->link);
+    if (w->hooks != NULL && !w->busy && !io_busy(&w->deliver))
+        pump(w);
+}
+
+void cell_wire_attach(struct cell_wire *w, const struct cell_wire_hooks *hooks, void *arg)
+{
+    CD_ASSERT(!w->user_gone);
+    w->hooks = hooks;
+    w->arg = arg;
+    if (hooks != NULL && !cd_list_empty(&w->in) && !w->busy && !io_busy(&w->deliver))
+        io_defer(&w->deliver, w->io, IO_OK, deliver_done);
+}
+
+/* ---- Sending ---- */
+
+static void held_done(struct cell_held *h, int status, struct cd_str why)
+{
+    struct cell_message *m = CD_CONTAINER(h, struct cell_message, held);
+    struct cell_wire *w = m->wire;
+    if (cd_link_linked(&m->link)) {
+        cd_link_remove(&m->link);
+        w->held -= m->bytes.len;
+    }
+    if (status == 0) {
+        post(w, m);
+    } else {
+        message_free(m);
+        cell_wire_fail(w, &(struct cell_close){.text = why, .reset = true});
+    }
+    release(w);
+}
+
+/* Behind the gate, and behind what waits there. */
+static void send(struct cell_wire *w, struct cell_message *m)
+{
+    m->wire = w;
+    if (w->cell == NULL) {
+        post(w, m);
+        return;
+    }
+    cd_list_push(&w->out, &m->link);
+    w->held += m->bytes.len;
+    cell_gate(w->cell, &m->held, held_done);
+}
+
+void cell_wire_send(struct cell_wire *w, struct cd_buf *bytes)
+{
+    CD_ASSERT(!w->user_gone);
+    struct cd_buf taken = cd_buf_move(bytes);
+    if (w->close_sent) {
+        cd_buf_deinit(&taken);
+        return;
+    }
+    struct cell_message *m = cd_new(struct cell_message);
+    m->bytes = taken;
+    send(w, m);
+}
+
+/* The user of a cell's end does not use the cell any more. */
+static void leave_cell(struct cell_wire *w)
+{
+    if (w->cell == NULL || !w->is_cells)
+        return;
+    if (w->counted)
+        cell_request_end(w->cell);
+    w->counted = false;
+    if (!w->parked)
+        cell_unpin(w->cell);
+    w->parked = true;
+}
+
+void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
+{
+    CD_ASSERT(!w->user_gone);
+    w->user_gone = true;
+    w->hooks = NULL;
+    cd_link_remove(&w->queued);
+    drop_all(&w->in);
+    w->waiting = 0;
+    if (w->close_sent) {
+        leave_cell(w);
+        release(w);
+        return;
+    }
+    leave_cell(w);
+    send(w, close_message(why));
+}
+
+void cell_wire_fail(struct cell_wire *w, const struct cell_close *why)
+{
+    drop_all(&w->out);
+    w->held = 0;
+    if (!w->close_sent)
+        post(w, close_message(why));
+}
+
+/* ---- The rest ---- */
+
+struct cell_wire *cell_wire_pair(struct io *io, unsigned peer_loop, struct cell_wire **peer)
+{
+    struct cell_wire *a = cd_new(struct cell_wire);
+    struct cell_wire *b = cd_new(struct cell_wire);
+    a->io = io;
+    a->peer = b;
+    a->peer_loop = peer_loop;
+    b->peer = a;
+    b->peer_loop = io_loop_index(io);
+    b->is_cells = true;
+    cd_list_init(&a->in);
+    cd_list_init(&a->out);
+    cd_list_init(&b->in);
+    cd_list_init(&b->out);
+    *peer = b;
+    return a;
+}
+
+void cell_wire_bind(struct cell_wire *w, struct cell *c)
+{
+    CD_ASSERT(w->cell == NULL);
+    w->cell = c;
+    cd_list_push(&c->wires, &w->of_cell);
+    if (w->is_cells)
+        cell_pin(c);
+}
+
+size_t cell_wire_waiting(const struct cell_wire *w)
+{
+    return w->waiting;
+}
+
+size_t cell_wire_held(const struct cell_wire *w)
+{
+    return w->held;
+}
+
+bool cell_wire_closed(const struct cell_wire *w)
+{
+    return w->close_seen;
+}
+
+void cell_wire_served(struct cell_wire *w)
+{
+    CD_ASSERT(w->is_cells && !w->user_gone);
+    if (w->counted)
+        cell_request_end(w->cell);
+    w->counted = false;
+}
+
+void cell_wire_park(struct cell_wire *w, bool parked)
+{
+    CD_ASSERT(w->is_cells && !w->user_gone);
+    if (w->parked == parked)
+        return;
+    w->parked = parked;
+    if (parked)
+        cell_unpin(w->cell);
+    else
+        cell_pin(w->cell);
+}
