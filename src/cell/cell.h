@@ -16,6 +16,7 @@ struct cell_shard;
 struct db;
 struct fleet_self;
 struct log;
+struct log_folder;
 struct storage;
 
 enum cell_stop {
@@ -108,6 +109,7 @@ struct cell_limits {
     uint64_t proof_ns; /* CELLD_LTX_DURABILITY_TIMEOUT_SECS. */
     uint64_t idle_ns; /* CELLD_IDLE_EVICT_S; 0: off. */
     int64_t alarm_resident_ms; /* CELLD_ALARM_RESIDENT_MS. */
+    bool verify_local; /* CELLD_VERIFY_LOCAL. */
 };
 struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned fd_limit);
 
@@ -119,11 +121,7 @@ struct cell_shard_opts {
     const struct fleet_self *self; /* Borrowed. */
     struct log *log; /* The shard opens its own feed. */
     const char *data_dir; /* Absolute; cells live in its folder "cells". Borrowed. */
-    /* In a fiber of the shard: brings all rows of the cell up to upto_txid (UINT64_MAX: all that this session
-     * cut) at epochs up to epoch into its prefix (fleet.md 6.7, 7.7). */
-    int (*fold)(void *arg, struct io *io, struct cd_str scope, uint64_t epoch, uint64_t upto_txid,
-                uint64_t deadline_ns, struct cd_buf *why);
-    void *fold_arg;
+    struct log_folder *folder;
     struct cell_limits limits;
 };
 

@@ -5,9 +5,11 @@
 #include "base/map.h"
 #include "cell/id.h"
 #include "cell/machine.h"
+#include "db/db.h"
 #include "db/storage.h"
 #include "fleet/claim.h"
 #include "log/feed.h"
+#include "log/fold.h"
 
 /* ---- Wires (wire.c, route.c) ---- */
 
@@ -72,10 +74,9 @@ struct cell_flow {
     struct cell_shard *shard;
     struct cell *cell;
     struct cd_link link; /* In shard.flows. */
-    struct io_fiber *fiber; /* NULL: none, or it has returned. */
+    struct io_fiber *fiber; /* NULL: it has returned. */
+    void (*run)(struct cell_flow *f);
     struct io_op ended; /* From the end of the fiber back to the loop. */
-    struct log_wait wait;
-    struct io_timer timer;
     enum cell_event event; /* What the cell hears at the end. */
     struct cd_buf why;
     bool retryable; /* In: why. */
@@ -90,21 +91,27 @@ struct cell {
     uint64_t epoch; /* 0: not claimed in this process. */
     struct cell_flow *flow;
     /* Flags of the turn (shard.c): what the loop has to do for it. */
-    bool doomed, wake, look, named;
+    bool doomed, wake, look, looked, named;
+    bool leaving; /* Counted in shard.evicting. */
     bool gate_failed; /* The code is being stopped: nothing is held any more. */
     bool alarm_runs, had_alarm;
     struct cd_link turn; /* In shard.turn. */
     struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
     struct cd_link idle; /* In shard.idle: awake and not active, the longest first. */
     struct cd_link holding; /* In shard.holding: held is not empty. */
+    bool storage_used; /* By code that has been stopped: its cursors and open writes go first. */
+    bool why_retryable;
     uint64_t used_ns; /* When it was last active. */
     uint64_t retry_ns; /* In CELL_RECOVERING. */
     struct cd_buf why; /* Of a reset. */
     /* The database (body.c). */
     struct db *db;
     struct storage *storage;
-    struct log_alarm committing; /* Of the transaction that is being committed. */
     uint64_t txid, seq; /* Of the last row of this residence; 0: none. */
+    /* Rows of an earlier residence that may not be in the prefix yet; txid 0: none. */
+    struct {
+        uint64_t epoch, txid, seq;
+    } tail;
     /* Output gate. */
     struct cd_list held; /* struct cell_held.link */
     struct log_wait proof; /* Of the first of them. */
@@ -126,28 +133,36 @@ CD_STATIC_ASSERT(sizeof(struct cell) <= 1024, "a cell at rest is small");
 struct cell_shard {
     struct cell_shard_opts o;
     struct log_feed *feed;
+    struct db_host *host;
     struct cd_map cells; /* By scope. */
     unsigned slots, activating, evicting, runtimes, flow_count;
-    bool closing, closed, fenced;
+    bool closing, fenced, grant; /* grant: a permit or a slot may be free. */
+    bool feed_closing;
     uint64_t close_deadline_ns;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, holding, flows;
     struct io_op turn_op; /* Busy: turn is not empty. */
     struct io_timer sweep;
-    uint64_t proven, proven_moved_ns; /* As the last sweep saw it. */
+    uint64_t proven, proven_moved_ns, swept_ns; /* As the last sweep saw it. */
     struct cd_map timers, by_due; /* struct cell_timer: by scope, and by due time and scope. */
     struct io_timer alarm;
-    struct io_op *close_op; /* Of cell_shard_close. */
+    struct io_op *close_op; /* Of cell_shard_close; NULL: of an unwinding. */
     struct io_op feed_op;
 };
 
-/* shard.c */
+/* shard.c, turn.c, close.c */
+void cell_shard_pump(struct cell_shard *s); /* Who waits for a permit or a slot is looked at. */
+void cell_shard_evict_for(struct cell_shard *s); /* Room for those who wait. */
+bool cell_asleep(const struct cell *c);
+void cell_forget(struct cell *c);
+void cell_closing_turn(struct cell *c);
 void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct cell_wire *w);
 void cell_feed(struct cell *c, enum cell_event e); /* The machine's next step, and its actions. */
 void cell_poke(struct cell *c); /* The loop looks at c at its next turn. */
 void cell_touch(struct cell *c); /* Something of what makes it active changed. */
 bool cell_active(const struct cell *c);
 struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
+void cell_shard_settle(struct cell_shard *s); /* Closing, and something ended: maybe it was the last. */
 void cell_shard_stir(struct cell_shard *s); /* Something waits for time to pass: the sweep runs. */
 void cell_check(const struct cell_shard *s); /* validate() of fleet.md 4.12. */
 /* Ends this residence from the loop, with the reason of errors. */
@@ -160,28 +175,30 @@ void cell_gate_look(struct cell *c, uint64_t now_ns); /* Of the sweep: releases,
 bool cell_input_run(struct cell *c); /* One waiter; true: there may be more. */
 
 /* flow.c, activate.c, evict.c */
-struct cell_flow *cell_flow_start(struct cell *c, void (*fiber)(void *flow), const char *name);
-void cell_flow_abandon(struct cell *c); /* Its end does not concern c any more. */
+/* In a fiber: brings what this session cut of an earlier epoch into the prefix (fleet.md 7.7). */
+CD_MUST_USE int cell_fold_tail(struct cell_flow *f);
+/* flow: the fiber's code; it sets event and why, and may find cell NULL after any await. */
+struct cell_flow *cell_flow_start(struct cell *c, const char *name, void (*flow)(struct cell_flow *f));
+void cell_flow_abandon(struct cell *c); /* Its end does not concern c any more; it is cancelled. */
+/* In a fiber: until the log proved the row, or deadline_ns. */
+CD_MUST_USE int cell_flow_proven(struct cell_flow *f, uint64_t seq, uint64_t deadline_ns);
 void cell_activate(struct cell *c);
 void cell_prove(struct cell *c);
 void cell_keep(struct cell *c);
 void cell_discard(struct cell *c);
-void cell_dir(struct cd_buf *out, const struct cell_shard *s, struct cd_str scope, uint64_t epoch);
 
 /* body.c: the database and the storage in it. In fibers or out of them. */
-struct cell_base {
-    uint64_t epoch, txid; /* 0: no data. */
-    uint32_t page_size, pages;
-};
-CD_MUST_USE int cell_body_open(struct cell *c, struct cd_str dir, const struct cell_base *base,
+void cell_dir(struct cd_buf *out, const struct cell_shard *s, struct cd_str scope, uint64_t epoch);
+CD_MUST_USE int cell_dir_make(const struct cell_shard *s, struct cd_str scope, uint64_t epoch, struct cd_buf *out,
+                              struct cd_buf *why);
+CD_MUST_USE int cell_body_open(struct cell *c, struct cd_str dir, uint64_t base_epoch, uint64_t base_txid,
                                struct cd_buf *why);
-void cell_body_end(struct cell *c); /* Closes the storage: what is not committed is rolled back. */
-/* Closes the database. keep: leaves its file as the snapshot of this epoch where that is possible. */
+/* The code is gone: what it has not committed is rolled back. */
+CD_MUST_USE int cell_body_restart(struct cell *c, struct cd_buf *why);
+/* Closes all. keep: leaves the file as the snapshot of this epoch; else it is deleted. */
 void cell_body_close(struct cell *c, bool keep);
-/* What an earlier epoch of this node left in its directory: moved to dir as the database to open. False: none
- * that can be used. */
-bool cell_body_reuse(struct io *io, struct cd_str old_dir, struct cd_str dir, struct cell_base *base);
-void cell_body_remove(struct io *io, struct cd_str dir); /* The database of an epoch and its directory. */
+/* Opened with an armed alarm, this session answers for it (fleet.md 8.2); note: in the log too. */
+void cell_body_alarm(struct cell *c, bool note);
 
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */
@@ -189,7 +206,7 @@ void cell_timer_clear(struct cell_shard *s, struct cd_str scope);
 bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *due_ms); /* False: none. */
 void cell_timers_free(struct cell_shard *s);
 void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
-void cell_alarm_committed(struct cell *c, const struct log_alarm *a);
+void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);
 void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what the log knows. */
 
 void cell_order_free(struct cell_order *o);

@@ -59,7 +59,7 @@ static unsigned fence(struct cell_state *s)
     case CELL_RESTORING:
     case CELL_KEEPING:
     case CELL_DISCARDING:
-        return sleep_as(s, CELL_FENCED) | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS;
+        return sleep_as(s, CELL_FENCED) | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS | CELL_DO_CLOSE;
     case CELL_INACTIVE:
     case CELL_DORMANT:
     case CELL_RECOVERING:
@@ -156,8 +156,7 @@ static unsigned step_stopping(struct cell_state *s, enum cell_event e)
         return 0;
     s->runtime = false;
     if (s->cause == CELL_STOP_FENCE) {
-        *s = (struct cell_state){.phase = CELL_FENCED};
-        return CELL_DO_CLOSE | CELL_DO_DROP_SLOT;
+        return sleep_as(s, CELL_FENCED) | CELL_DO_CLOSE;
     }
     if (s->cause == CELL_STOP_RESET) {
         s->phase = CELL_DISCARDING;

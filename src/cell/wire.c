@@ -260,3 +260,10 @@ void cell_wire_park(struct cell_wire *w, bool parked)
     else
         cell_pin(w->cell);
 }
+
+void cell_wire_unbind(struct cell_wire *w)
+{
+    CD_ASSERT(cd_list_empty(&w->out));
+    cd_link_remove(&w->of_cell);
+    w->cell = NULL;
+}

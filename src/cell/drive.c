@@ -1,0 +1,222 @@
+/* cell/drive.c: drives the machine of a cell: events in, deeds out. */
+#include "cell/cell_internal.h"
+
+#define RECOVERY_RETRY_NS IO_MS(1000)
+
+/* ---- Deeds ---- */
+
+static void fail_calls(struct cell *c)
+{
+    struct cd_link *k;
+    struct cell_close why = {.text = cd_buf_str(&c->why), .retryable = c->why_retryable};
+    if (why.text.len == 0 || c->shard->closing)
+        why = (struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true};
+    while ((k = cd_list_first(&c->calls)) != NULL)
+        cell_wire_close(CD_CONTAINER(k, struct cell_wire, queued), &why);
+    c->wake = false;
+    cell_poke(c);
+}
+
+static void admit(struct cell *c)
+{
+    struct cell_shard *s = c->shard;
+    struct cd_link *k;
+    while (!c->doomed && (k = cd_list_pop(&c->calls)) != NULL)
+        s->o.code->open(s->o.code_arg, c, CD_CONTAINER(k, struct cell_wire, queued));
+    if (c->wake && !c->doomed) {
+        c->wake = false;
+        s->o.code->wake(s->o.code_arg, c);
+    }
+    if (!c->doomed && (c->look || !c->looked)) {
+        c->looked = true;
+        cell_alarm_look(c);
+    }
+    cell_touch(c);
+}
+
+/* The wires that the code has. Parked ones live on where nothing of them is lost. */
+static void fail_wires(struct cell *c, const struct cell_close *why)
+{
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(&c->wires); k != NULL; k = next) {
+        next = cd_list_next(&c->wires, k);
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, of_cell);
+        bool lives_on = w->parked && !w->user_gone && w->held == 0 && !c->shard->closing;
+        if (w->is_cells && !cd_link_linked(&w->queued) && !lives_on)
+            cell_wire_fail(w, why);
+    }
+}
+
+static void fail_gate(struct cell *c)
+{
+    struct cell_close why = {.text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = true};
+    fail_wires(c, &why);
+    cell_gate_fail(c);
+    if (c->alarm_runs)
+        c->pins--;
+    cell_alarm_lost(c);
+}
+
+static void start(struct cell *c)
+{
+    struct cell_shard *s = c->shard;
+    struct cd_buf why = {0};
+    cell_gate_open(c);
+    cd_buf_clear(&c->why);
+    c->looked = c->look = false;
+    s->runtimes++;
+    if (c->storage_used && cell_body_restart(c, &why) != 0) {
+        cell_started(c, cd_buf_cstr(&why));
+    } else {
+        c->storage_used = true;
+        s->o.code->start(s->o.code_arg, c);
+    }
+    cd_buf_deinit(&why);
+}
+
+static void stop(struct cell *c)
+{
+    struct cell_shard *s = c->shard;
+    if (!c->gate_failed) { /* Nothing is at it; events that still run are those of a node that stops. */
+        fail_wires(c, &(struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true});
+        cell_gate_fail(c);
+    }
+    cd_link_remove(&c->idle);
+    s->o.code->stop(s->o.code_arg, c, c->state.cause, cd_buf_str(&c->why));
+}
+
+/* In the order of the bits: see machine.h. */
+static void act(struct cell *c, unsigned todo)
+{
+    struct cell_shard *s = c->shard;
+    if (todo & CELL_DO_LEAVE_QUEUE)
+        cd_link_remove(&c->queue);
+    if (todo & CELL_DO_CANCEL_FLOW)
+        cell_flow_abandon(c);
+    if (todo & CELL_DO_FAIL_GATE)
+        fail_gate(c);
+    if (todo & CELL_DO_FAIL_CALLS)
+        fail_calls(c);
+    if (todo & CELL_DO_DROP_PERMIT)
+        s->activating--;
+    if (todo & CELL_DO_DROP_SLOT)
+        s->slots--;
+    if (todo & CELL_DO_WANT_PERMIT)
+        cd_list_push(&s->permits, &c->queue);
+    if (todo & CELL_DO_WANT_SLOT)
+        cd_list_push(&s->slot_queue, &c->queue);
+    if (todo & CELL_DO_ACTIVATE)
+        cell_activate(c);
+    if (todo & CELL_DO_RETRY_LATER) {
+        c->retry_ns = io_now_ns(s->o.io) + RECOVERY_RETRY_NS;
+        cd_list_push(&s->recovering, &c->queue);
+    }
+    if (todo & CELL_DO_PROVE)
+        cell_prove(c);
+    if (todo & CELL_DO_KEEP)
+        cell_keep(c);
+    if (todo & CELL_DO_DISCARD)
+        cell_discard(c);
+    if (todo & CELL_DO_CLOSE)
+        cell_body_close(c, false);
+    if (todo & CELL_DO_ADMIT)
+        admit(c);
+    if (todo & CELL_DO_START)
+        start(c);
+    if (todo & CELL_DO_STOP)
+        stop(c);
+}
+
+/* Who asked for an eviction hears how it ended. */
+static void evict_answer(struct cell *c, enum cell_phase before)
+{
+    enum cell_phase now = c->state.phase;
+    if (c->evict_done == NULL || now == before || c->leaving)
+        return;
+    void (*done)(void *arg, const char *reason) = c->evict_done;
+    c->evict_done = NULL;
+    done(c->evict_arg, cell_asleep(c) ? NULL : now == CELL_DISCARDING ? "durability_failed" : "new_activity");
+}
+
+void cell_feed(struct cell *c, enum cell_event e)
+{
+    struct cell_shard *s = c->shard;
+    enum cell_phase before = c->state.phase;
+    unsigned todo = cell_step(&c->state, e);
+    const char *wrong = cell_state_check(&c->state);
+    CD_ASSERT(wrong == NULL);
+    if (before == CELL_RECOVERING)
+        cd_link_remove(&c->queue);
+    if (before == CELL_PROVING && c->state.phase != CELL_PROVING)
+        cell_flow_abandon(c); /* No effect when it has just ended. */
+    bool leaving = c->state.phase == CELL_PROVING || c->state.phase == CELL_STOPPING ||
+                   c->state.phase == CELL_KEEPING;
+    if (leaving != c->leaving)
+        s->evicting = leaving ? s->evicting + 1 : s->evicting - 1;
+    c->leaving = leaving;
+    if (before != c->state.phase)
+        cell_poke(c);
+    act(c, todo);
+    evict_answer(c, before);
+    if (todo & (CELL_DO_DROP_PERMIT | CELL_DO_DROP_SLOT | CELL_DO_WANT_PERMIT | CELL_DO_WANT_SLOT))
+        cell_shard_pump(s);
+    if (todo & (CELL_DO_WANT_PERMIT | CELL_DO_WANT_SLOT | CELL_DO_RETRY_LATER))
+        cell_shard_stir(s);
+}
+
+void cell_reset(struct cell *c, struct cd_str why)
+{
+    if (c->doomed || c->gate_failed || c->state.phase == CELL_KEEPING || !c->state.runtime)
+        return;
+    c->doomed = true;
+    c->why_retryable = false;
+    struct cd_buf text = {0}; /* why may lie in c. */
+    cd_buf_add_str(&text, why);
+    cd_buf_deinit(&c->why);
+    c->why = text;
+    cd_event(c->shard->o.io, CD_WARN, "cell_reset", CD_Z("scope", c->scope), CD_U("epoch", c->epoch));
+    cell_poke(c);
+}
+
+void cell_abort(struct cell *c, struct cd_str reason)
+{
+    cell_reset(c, reason);
+}
+
+/* ---- The code's answers ---- */
+
+void cell_started(struct cell *c, const char *why)
+{
+    if (c->state.phase != CELL_STARTING)
+        return; /* A reset or a fence came first: the answer is cell_stopped. */
+    if (why == NULL) {
+        cell_feed(c, CELL_EV_STARTED);
+        return;
+    }
+    c->shard->runtimes--;
+    c->doomed = false;
+    c->why_retryable = false;
+    cd_buf_clear(&c->why);
+    cd_buf_add_str(&c->why, cd_str(why));
+    cell_feed(c, CELL_EV_START_FAILED);
+}
+
+void cell_stopped(struct cell *c)
+{
+    CD_ASSERT(c->state.phase == CELL_STOPPING && c->shard->runtimes > 0);
+    c->shard->runtimes--;
+    c->doomed = false;
+    c->user = NULL;
+    c->pins = c->requests = 0;
+    for (struct cd_link *k = cd_list_first(&c->wires); k != NULL; k = cd_list_next(&c->wires, k)) {
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, of_cell);
+        if (!w->is_cells || w->user_gone || w->parked)
+            continue;
+        CD_ASSERT(cd_link_linked(&w->queued)); /* The code closes what it was given. */
+        c->pins++;
+        c->requests++;
+    }
+    cell_feed(c, CELL_EV_STOPPED);
+    cell_shard_settle(c->shard);
+}
+

@@ -1,0 +1,238 @@
+/* cell/turn.c: what a loop does for its cells at its next turn, and what only time brings about. */
+#include "cell/cell_internal.h"
+
+#define SWEEP_NS IO_MS(250)
+#define VICTIMS_LOOKED_AT_MAX 64u /* Of the cells that were idle for longest. */
+
+static void turn_done(struct io_op *op, int status);
+
+static void turn_soon(struct cell_shard *s)
+{
+    if (!io_busy(&s->turn_op))
+        io_defer(&s->turn_op, s->o.io, IO_OK, turn_done);
+}
+
+void cell_poke(struct cell *c)
+{
+    if (!cd_link_linked(&c->turn))
+        cd_list_push(&c->shard->turn, &c->turn);
+    turn_soon(c->shard);
+}
+
+void cell_shard_pump(struct cell_shard *s)
+{
+    s->grant = true;
+    turn_soon(s);
+}
+
+static void grant(struct cell_shard *s)
+{
+    struct cd_link *k;
+    s->grant = false;
+    while (s->activating < s->o.limits.activations_max && (k = cd_list_pop(&s->permits)) != NULL) {
+        s->activating++;
+        cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_PERMIT);
+    }
+    while (s->slots < s->o.limits.resident_max && (k = cd_list_pop(&s->slot_queue)) != NULL) {
+        s->slots++;
+        cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
+    }
+    cell_shard_evict_for(s);
+}
+
+/* ---- Victims ---- */
+
+static const char *refusal(const struct cell *c, bool pressed)
+{
+    struct storage_alarm a = {0};
+    if (c->storage != NULL)
+        a = storage_alarm(c->storage);
+    return cell_evict_refusal(&(struct cell_evict_facts){
+        .phase = c->state.phase,
+        .active = cell_active(c),
+        .alarm_runs = c->alarm_runs,
+        .alarm_armed = a.armed,
+        .alarm_due_ms = a.due_ms,
+        .now_ms = io_wall_ms(c->shard->o.io),
+        .alarm_resident_ms = c->shard->o.limits.alarm_resident_ms,
+        .pressed = pressed,
+    });
+}
+
+/* Evicts up to count of the cells that were idle for longest, and at least for idle_ns. */
+static void evict_idle(struct cell_shard *s, unsigned count, uint64_t idle_ns)
+{
+    uint64_t now = io_now_ns(s->o.io);
+    struct cd_link *next;
+    unsigned looked = 0;
+    for (struct cd_link *k = cd_list_first(&s->idle); k != NULL && count > 0; k = next) {
+        next = cd_list_next(&s->idle, k);
+        struct cell *c = CD_CONTAINER(k, struct cell, idle);
+        if (now - c->used_ns < idle_ns || s->evicting >= s->o.limits.evictions_max ||
+            looked++ >= VICTIMS_LOOKED_AT_MAX)
+            return;
+        if (c->state.phase != CELL_RESIDENT || refusal(c, false) != NULL)
+            continue;
+        count--;
+        cell_feed(c, CELL_EV_EVICT);
+    }
+}
+
+void cell_shard_evict_for(struct cell_shard *s)
+{
+    unsigned waiting = 0;
+    for (struct cd_link *k = cd_list_first(&s->slot_queue); k != NULL; k = cd_list_next(&s->slot_queue, k))
+        waiting++;
+    if (waiting > s->evicting) /* One victim for each who waits. */
+        evict_idle(s, waiting - s->evicting, 0);
+}
+
+void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason), void *arg)
+{
+    struct cell *c = cell_find(s, scope, false);
+    if (c == NULL || cell_asleep(c)) {
+        done(arg, NULL);
+        return;
+    }
+    const char *why = s->closing || c->evict_done != NULL            ? "node_unavailable" :
+                      s->evicting >= s->o.limits.evictions_max ? "eviction_limit" :
+                                                                       refusal(c, false);
+    if (why != NULL) {
+        done(arg, why);
+        return;
+    }
+    c->evict_done = done;
+    c->evict_arg = arg;
+    cell_feed(c, CELL_EV_EVICT);
+}
+
+/* ---- Turns ---- */
+
+static bool forgettable(const struct cell *c)
+{
+    return cell_asleep(c) && c->flow == NULL && c->parked == NULL && c->tail.txid == 0 && !cell_active(c) &&
+           cd_list_empty(&c->wires) && !io_busy(&c->proof.op);
+}
+
+static void turn(struct cell *c)
+{
+    struct cell_shard *s = c->shard;
+    if (c->doomed && c->state.runtime && !c->gate_failed)
+        cell_feed(c, CELL_EV_RESET);
+    cell_touch(c);
+    if (c->state.phase == CELL_PROVING && cell_active(c) && !s->closing)
+        cell_feed(c, CELL_EV_DEMAND);
+    if (cell_phase_awake(c->state.phase)) {
+        if (cell_input_run(c))
+            cell_poke(c);
+        if (c->state.phase == CELL_RESIDENT && (!cd_list_empty(&c->calls) || c->wake || c->look))
+            cell_feed(c, CELL_EV_DEMAND);
+    } else if (c->state.phase != CELL_STOPPING || !c->state.again) {
+        if (!s->closing && (!cd_list_empty(&c->calls) || c->wake || c->look))
+            cell_feed(c, CELL_EV_DEMAND);
+    }
+    if (s->closing)
+        cell_closing_turn(c);
+    else if (!cd_list_empty(&s->slot_queue))
+        cell_shard_evict_for(s);
+}
+
+static void turn_done(struct io_op *op, int status)
+{
+    struct cell_shard *s = CD_CONTAINER(op, struct cell_shard, turn_op);
+    struct cd_list now;
+    struct cd_link *k;
+    (void)status;
+    if (s->grant)
+        grant(s);
+    cd_list_init(&now); /* One turn each: who is poked again waits for the others. */
+    while ((k = cd_list_pop(&s->turn)) != NULL)
+        cd_list_push(&now, k);
+    while ((k = cd_list_pop(&now)) != NULL) {
+        struct cell *c = CD_CONTAINER(k, struct cell, turn);
+        turn(c);
+        if (forgettable(c) && !cd_link_linked(&c->turn))
+            cell_forget(c);
+    }
+    cell_check(s);
+    cell_shard_settle(s);
+}
+
+/* ---- What only time brings about ---- */
+
+/* Calls that waited for too long are refused; an alarm's wake stays. */
+static void expire(struct cell *c, uint64_t now)
+{
+    struct cd_link *k;
+    while ((k = cd_list_first(&c->calls)) != NULL) {
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (w->deadline_ns > now)
+            return;
+        CD_MARK("cell.queue_deadline");
+        cell_wire_close(w, &(struct cell_close){.text = CD_STR("capacity exhausted: the node had no room for "
+                                                               "the cell within the operation deadline"),
+                                                .overloaded = true,
+                                                .retryable = true});
+    }
+    if (!c->wake && !c->look)
+        cell_feed(c, CELL_EV_GIVE_UP);
+}
+
+static void expire_all(struct cd_list *list, uint64_t now)
+{
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(list); k != NULL; k = next) {
+        next = cd_list_next(list, k);
+        struct cell *c = CD_CONTAINER(k, struct cell, queue);
+        if (c->state.phase == CELL_RECOVERING && c->retry_ns <= now) {
+            cell_feed(c, CELL_EV_RETRY);
+            continue;
+        }
+        expire(c, now);
+    }
+}
+
+static void sweep_done(struct io_op *op, int status)
+{
+    struct cell_shard *s = CD_CONTAINER(op, struct cell_shard, sweep.op);
+    uint64_t now = io_now_ns(s->o.io);
+    struct cd_link *next;
+    if (status != IO_OK) {
+        cell_shard_settle(s);
+        return;
+    }
+    if (log_feed_proven(s->feed) != s->proven) {
+        s->proven = log_feed_proven(s->feed);
+        s->proven_moved_ns = now;
+    }
+    for (struct cd_link *k = cd_list_first(&s->holding); k != NULL; k = next) {
+        next = cd_list_next(&s->holding, k);
+        cell_gate_look(CD_CONTAINER(k, struct cell, holding), now);
+    }
+    expire_all(&s->permits, now);
+    expire_all(&s->slot_queue, now);
+    expire_all(&s->recovering, now);
+    if (s->o.limits.idle_ns > 0)
+        evict_idle(s, UINT32_MAX, s->o.limits.idle_ns);
+    if (s->closing) {
+        for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n))
+            cell_poke(cd_map_value(n));
+    }
+    cell_shard_stir(s);
+    cell_shard_settle(s);
+}
+
+void cell_shard_stir(struct cell_shard *s)
+{
+    bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) || !cd_list_empty(&s->slot_queue) ||
+                 !cd_list_empty(&s->recovering) || (s->closing && !s->fenced) ||
+                 (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
+    if (!waits || io_busy(&s->sweep.op))
+        return;
+    if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {
+        s->proven = log_feed_proven(s->feed);
+        s->proven_moved_ns = io_now_ns(s->o.io);
+    }
+    s->swept_ns = io_now_ns(s->o.io);
+    io_timer_start(&s->sweep, s->o.io, SWEEP_NS, sweep_done);
+}
