@@ -36,18 +36,11 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
         return false;
     }
     switch (out->end) {
-    case FLEET_CLAIM_OWNED:
-        return true;
-    case FLEET_CLAIM_RECOVERING:
-        f->event = CELL_EV_RECOVERING;
-        return false;
-    case FLEET_CLAIM_REMOTE:
-        fail(f, true, "another node owns the cell", out->owner);
-        return false;
+    case FLEET_CLAIM_OWNED: return true;
+    case FLEET_CLAIM_RECOVERING: f->event = CELL_EV_RECOVERING; return false;
+    case FLEET_CLAIM_REMOTE: fail(f, true, "another node owns the cell", out->owner); return false;
     case FLEET_CLAIM_REFUSED:
-    case FLEET_CLAIM_FAILED:
-        fail(f, true, "the cell could not be claimed", out->why);
-        return false;
+    case FLEET_CLAIM_FAILED: fail(f, true, "the cell could not be claimed", out->why); return false;
     }
     CD_UNREACHABLE();
 }
@@ -120,8 +113,8 @@ static int restore(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struc
     }
     if (rc != IO_OK)
         fail(f, true, "the cell could not be restored", cd_err_text(rc));
-    *base = r.end == LOG_RESTORE_DONE ? (struct db_position){r.base_epoch, r.base_txid} :
-                                        (struct db_position){0};
+    *base =
+        r.end == LOG_RESTORE_DONE ? (struct db_position){r.base_epoch, r.base_txid} : (struct db_position){0};
     return rc;
 }
 
@@ -146,7 +139,8 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
     }
     /* The alarm that came with the data is this session's duty from now on: whatever shows it to anybody has
      * the note in the log before it. */
-    cell_body_alarm(f->cell, claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0);
+    cell_body_alarm(f->cell,
+                    claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0);
     f->event = CELL_EV_OPENED;
 done:
     if (f->event != CELL_EV_OPENED && dir.len > 0)

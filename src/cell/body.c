@@ -89,13 +89,11 @@ static void rollback(void *arg)
 
 static int open_storage(struct cell *c, struct cd_buf *why)
 {
-    return storage_open(&c->storage,
-                        &(struct storage_opts){.sqlite = db_sqlite(c->db),
-                                               .begin = begin,
-                                               .commit = commit,
-                                               .rollback = rollback,
-                                               .arg = c},
-                        why);
+    return storage_open(
+        &c->storage,
+        &(struct storage_opts){
+            .sqlite = db_sqlite(c->db), .begin = begin, .commit = commit, .rollback = rollback, .arg = c},
+        why);
 }
 
 /* What the database says of the cell itself. */
@@ -159,7 +157,7 @@ void cell_body_close(struct cell *c, bool keep)
         return;
     struct cd_buf why = {0};
     struct cd_buf dir = {0};
-    if (!keep || db_close_snapshot(c->db, &why) != 0) {
+    if (!keep || db_close_snapshot(c->db, c->shard->o.limits.verify_local, &why) != 0) {
         if (keep)
             cd_event(c->shard->o.io, CD_WARN, "cell_snapshot_failed", CD_Z("scope", c->scope),
                      CD_S("why", cd_buf_str(&why)));

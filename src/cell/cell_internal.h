@@ -68,8 +68,8 @@ struct cell_router {
 
 /* ---- Cells ---- */
 
-/* A flow of several steps for one cell; at most one at a time. It outlives its use when the cell does not wait
- * for it any more (cell NULL), and then only cleans up. */
+/* A flow of several steps for one cell; at most one at a time. It outlives its use when the cell does not
+ * wait for it any more (cell NULL), and then only cleans up. */
 struct cell_flow {
     struct cell_shard *shard;
     struct cell *cell;
@@ -189,8 +189,8 @@ void cell_discard(struct cell *c);
 
 /* body.c: the database and the storage in it. In fibers or out of them. */
 void cell_dir(struct cd_buf *out, const struct cell_shard *s, struct cd_str scope, uint64_t epoch);
-CD_MUST_USE int cell_dir_make(const struct cell_shard *s, struct cd_str scope, uint64_t epoch, struct cd_buf *out,
-                              struct cd_buf *why);
+CD_MUST_USE int cell_dir_make(const struct cell_shard *s, struct cd_str scope, uint64_t epoch,
+                              struct cd_buf *out, struct cd_buf *why);
 CD_MUST_USE int cell_body_open(struct cell *c, struct cd_str dir, uint64_t base_epoch, uint64_t base_txid,
                                struct cd_buf *why);
 /* The code is gone: what it has not committed is rolled back. */

@@ -145,8 +145,8 @@ void cell_shard_unwind(struct cell_shard *s)
 
 /* ---- Looking ---- */
 
-void cell_shard_each(struct cell_shard *s, struct cd_str after, bool (*each)(void *arg, const struct cell_view *v),
-                     void *arg)
+void cell_shard_each(struct cell_shard *s, struct cd_str after,
+                     bool (*each)(void *arg, const struct cell_view *v), void *arg)
 {
     uint64_t now = io_now_ns(s->o.io);
     for (struct cd_map_node *n = cd_map_at_or_after(&s->cells, after); n != NULL; n = cd_map_next(n)) {
@@ -196,7 +196,8 @@ void cell_check(const struct cell_shard *s)
         bool queued = c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
                       c->state.phase == CELL_RECOVERING;
         CD_ASSERT(queued == cd_link_linked(&c->queue));
-        CD_ASSERT(cd_list_empty(&c->held) || cell_phase_awake(c->state.phase) || c->state.phase == CELL_STARTING);
+        CD_ASSERT(cd_list_empty(&c->held) || cell_phase_awake(c->state.phase) ||
+                  c->state.phase == CELL_STARTING);
         CD_ASSERT(!c->alarm_runs || cell_phase_awake(c->state.phase));
         CD_ASSERT((c->db != NULL) == c->state.database || c->flow != NULL);
         CD_ASSERT(!s->fenced || c->state.phase == CELL_FENCED || c->state.phase == CELL_STOPPING);

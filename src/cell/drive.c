@@ -149,8 +149,8 @@ void cell_feed(struct cell *c, enum cell_event e)
         cd_link_remove(&c->queue);
     if (before == CELL_PROVING && c->state.phase != CELL_PROVING)
         cell_flow_abandon(c); /* No effect when it has just ended. */
-    bool leaving = c->state.phase == CELL_PROVING || c->state.phase == CELL_STOPPING ||
-                   c->state.phase == CELL_KEEPING;
+    bool leaving =
+        c->state.phase == CELL_PROVING || c->state.phase == CELL_STOPPING || c->state.phase == CELL_KEEPING;
     if (leaving != c->leaving)
         s->evicting = leaving ? s->evicting + 1 : s->evicting - 1;
     c->leaving = leaving;
@@ -219,4 +219,3 @@ void cell_stopped(struct cell *c)
     cell_feed(c, CELL_EV_STOPPED);
     cell_shard_settle(c->shard);
 }
-

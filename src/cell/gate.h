@@ -25,8 +25,9 @@ struct cell_held {
 };
 
 /* Commits what the code has written so far, so that effects are stamped behind it. To be called at the end of
- * each turn, and before an effect where an error can still be thrown: CD_EINVAL with a text for an Error in why (an unfinished write
- * cursor), else a code of the storage; the cell is reset by itself where it must be. */
+ * each turn, and before an effect where an error can still be thrown: CD_EINVAL with a text for an Error in
+ * why (an unfinished write cursor), else a code of the storage; the cell is reset by itself where it must be.
+ */
 CD_MUST_USE int cell_flush(struct cell *c, struct cd_buf *why);
 /* Flushes; the position that an effect produced now depends on. 0: nothing of this residence. */
 uint64_t cell_stamp(struct cell *c);

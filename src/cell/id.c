@@ -38,8 +38,9 @@ static void mac(const struct cell_namespace *ns, struct cd_str bytes, uint8_t ou
 {
     uint8_t whole[32];
     unsigned len = 0;
-    const void *ok = HMAC(EVP_sha256(), ns->key, (int)sizeof ns->key,
-                          (const unsigned char *)(bytes.ptr == NULL ? "" : bytes.ptr), bytes.len, whole, &len);
+    const void *ok =
+        HMAC(EVP_sha256(), ns->key, (int)sizeof ns->key,
+             (const unsigned char *)(bytes.ptr == NULL ? "" : bytes.ptr), bytes.len, whole, &len);
     CD_ASSERT(ok != NULL && len == sizeof whole);
     memcpy(out, whole, HALF);
 }

@@ -5,12 +5,10 @@ const char *cell_phase_name(enum cell_phase p)
 {
     switch (p) {
 #define X(name, text)                                                                                        \
-    case name:                                                                                               \
-        return text;
+    case name: return text;
         CELL_PHASES(X)
 #undef X
-    case CELL_PHASE_COUNT:
-        break;
+    case CELL_PHASE_COUNT: break;
     }
     CD_UNREACHABLE();
 }
@@ -42,18 +40,15 @@ static unsigned stop_for(struct cell_state *s, enum cell_stop cause)
 static unsigned fence(struct cell_state *s)
 {
     switch (s->phase) {
-    case CELL_FENCED:
-        return 0;
+    case CELL_FENCED: return 0;
     case CELL_STARTING:
     case CELL_RESIDENT:
-    case CELL_PROVING:
-        return stop_for(s, CELL_STOP_FENCE) | CELL_DO_FAIL_GATE | CELL_DO_FAIL_CALLS;
+    case CELL_PROVING: return stop_for(s, CELL_STOP_FENCE) | CELL_DO_FAIL_GATE | CELL_DO_FAIL_CALLS;
     case CELL_STOPPING: /* What it was stopped for is not done any more. */
         s->cause = CELL_STOP_FENCE;
         return CELL_DO_FAIL_CALLS;
     case CELL_WAITING_PERMIT:
-    case CELL_WAITING_SLOT:
-        return sleep_as(s, CELL_FENCED) | CELL_DO_LEAVE_QUEUE | CELL_DO_FAIL_CALLS;
+    case CELL_WAITING_SLOT: return sleep_as(s, CELL_FENCED) | CELL_DO_LEAVE_QUEUE | CELL_DO_FAIL_CALLS;
     case CELL_CLAIMING:
     case CELL_FOLDING:
     case CELL_RESTORING:
@@ -62,10 +57,8 @@ static unsigned fence(struct cell_state *s)
         return sleep_as(s, CELL_FENCED) | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS | CELL_DO_CLOSE;
     case CELL_INACTIVE:
     case CELL_DORMANT:
-    case CELL_RECOVERING:
-        return sleep_as(s, CELL_FENCED) | CELL_DO_FAIL_CALLS;
-    case CELL_PHASE_COUNT:
-        break;
+    case CELL_RECOVERING: return sleep_as(s, CELL_FENCED) | CELL_DO_FAIL_CALLS;
+    case CELL_PHASE_COUNT: break;
     }
     CD_UNREACHABLE();
 }
@@ -178,33 +171,24 @@ unsigned cell_step(struct cell_state *s, enum cell_event e)
         return fence(s);
     switch (s->phase) {
     case CELL_INACTIVE:
-    case CELL_DORMANT:
-        return e == CELL_EV_DEMAND ? wait_for_permit(s) : 0;
+    case CELL_DORMANT: return e == CELL_EV_DEMAND ? wait_for_permit(s) : 0;
     case CELL_WAITING_PERMIT:
-    case CELL_WAITING_SLOT:
-        return step_waiting(s, e);
+    case CELL_WAITING_SLOT: return step_waiting(s, e);
     case CELL_RECOVERING:
         if (e == CELL_EV_GIVE_UP)
             return sleep_as(s, CELL_INACTIVE);
         return e == CELL_EV_RETRY ? wait_for_permit(s) : 0;
     case CELL_CLAIMING:
     case CELL_FOLDING:
-    case CELL_RESTORING:
-        return step_activating(s, e);
+    case CELL_RESTORING: return step_activating(s, e);
     case CELL_STARTING:
     case CELL_RESIDENT:
-    case CELL_PROVING:
-        return step_running(s, e);
-    case CELL_STOPPING:
-        return step_stopping(s, e);
-    case CELL_KEEPING:
-        return e == CELL_EV_KEPT ? sleep_as(s, CELL_DORMANT) : 0;
-    case CELL_DISCARDING:
-        return e == CELL_EV_DISCARDED ? sleep_as(s, CELL_INACTIVE) : 0;
-    case CELL_FENCED:
-        return e == CELL_EV_DEMAND ? CELL_DO_FAIL_CALLS : 0;
-    case CELL_PHASE_COUNT:
-        break;
+    case CELL_PROVING: return step_running(s, e);
+    case CELL_STOPPING: return step_stopping(s, e);
+    case CELL_KEEPING: return e == CELL_EV_KEPT ? sleep_as(s, CELL_DORMANT) : 0;
+    case CELL_DISCARDING: return e == CELL_EV_DISCARDED ? sleep_as(s, CELL_INACTIVE) : 0;
+    case CELL_FENCED: return e == CELL_EV_DEMAND ? CELL_DO_FAIL_CALLS : 0;
+    case CELL_PHASE_COUNT: break;
     }
     CD_UNREACHABLE();
 }

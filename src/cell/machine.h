@@ -1,7 +1,7 @@
 /* cell/machine.h: the phases of a cell. fleet.md 4.3, 4.8, 4.9. Values only: no I/O, no clock, no memory.
  *
- * One node and no handoff: releasing, adopting and remote are not here. Whoever drives the machine carries the
- * actions out in the order of their bits, after the state has changed. */
+ * One node and no handoff: releasing, adopting and remote are not here. Whoever drives the machine carries
+ * the actions out in the order of their bits, after the state has changed. */
 #ifndef CELL_MACHINE_H
 #define CELL_MACHINE_H
 
@@ -83,8 +83,8 @@ struct cell_state {
     bool again; /* Demand came while it was being stopped for an eviction. */
 };
 
-/* The next state, and what to do. An event that means nothing in a phase changes nothing: late completions are
- * dropped by whoever knows their flow. */
+/* The next state, and what to do. An event that means nothing in a phase changes nothing: late completions
+ * are dropped by whoever knows their flow. */
 CD_MUST_USE unsigned cell_step(struct cell_state *s, enum cell_event e);
 /* fleet.md 4.12 for one cell: NULL, or what does not fit. */
 const char *cell_state_check(const struct cell_state *s);

@@ -5,7 +5,6 @@
  * called from the loop. */
 #include "cell/cell_internal.h"
 
-
 /* ---- Records ---- */
 
 struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make)
@@ -103,7 +102,8 @@ void cell_request_end(struct cell *c)
 
 static void refuse(struct cell_wire *w, const char *text, bool overloaded)
 {
-    cell_wire_close(w, &(struct cell_close){.text = cd_str(text), .overloaded = overloaded, .retryable = true});
+    cell_wire_close(w,
+                    &(struct cell_close){.text = cd_str(text), .overloaded = overloaded, .retryable = true});
 }
 
 static void demand(struct cell *c)

@@ -87,16 +87,17 @@ void cell_shard_evict_for(struct cell_shard *s)
         evict_idle(s, waiting - s->evicting, 0);
 }
 
-void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason), void *arg)
+void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason),
+                void *arg)
 {
     struct cell *c = cell_find(s, scope, false);
     if (c == NULL || cell_asleep(c)) {
         done(arg, NULL);
         return;
     }
-    const char *why = s->closing || c->evict_done != NULL            ? "node_unavailable" :
-                      s->evicting >= s->o.limits.evictions_max ? "eviction_limit" :
-                                                                       refusal(c, false);
+    const char *why = s->closing || c->evict_done != NULL        ? "node_unavailable"
+                      : s->evicting >= s->o.limits.evictions_max ? "eviction_limit"
+                                                                 : refusal(c, false);
     if (why != NULL) {
         done(arg, why);
         return;
@@ -224,9 +225,9 @@ static void sweep_done(struct io_op *op, int status)
 
 void cell_shard_stir(struct cell_shard *s)
 {
-    bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) || !cd_list_empty(&s->slot_queue) ||
-                 !cd_list_empty(&s->recovering) || (s->closing && !s->fenced) ||
-                 (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
+    bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
+                 !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
+                 (s->closing && !s->fenced) || (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -1,0 +1,494 @@
+#include "cell/fake.h"
+
+#include <stdio.h>
+
+#include "db/db.h"
+#include "io/backend.h"
+#include "log/fold.h"
+#include "log/restore.h"
+
+struct fake fake;
+
+void fake_reset(void)
+{
+    fake = (struct fake){.prove_ns = IO_MS(20), .claim_end = FLEET_CLAIM_OWNED};
+    fake.self.authority = &fake.authority;
+    fake.authority.deadline_ns = UINT64_MAX;
+    (void)snprintf(fake.self.session, sizeof fake.self.session, "n/1");
+}
+
+struct fake_cell *fake_cell(struct cd_str scope)
+{
+    for (unsigned i = 0; i < fake.cells; i++) {
+        if (cd_str_eq(cd_str(fake.cell[i].scope), scope))
+            return &fake.cell[i];
+    }
+    CD_ASSERT(fake.cells < CD_COUNT(fake.cell));
+    struct fake_cell *c = &fake.cell[fake.cells++];
+    (void)snprintf(c->scope, sizeof c->scope, "%.*s", (int)scope.len, scope.ptr);
+    return c;
+}
+
+/* ---- The log ---- */
+
+struct log_feed {
+    struct io *io;
+    uint64_t last, proven;
+    struct cd_list waits; /* struct io_op.link */
+    struct cd_list rows; /* struct log_row.link: not folded yet, in order */
+    struct io_timer timer;
+    struct io_op *closing;
+    bool cut_none;
+};
+
+struct log_feed *log_feed_open(struct log *log, struct io *io)
+{
+    CD_ASSERT(log == NULL);
+    struct log_feed *f = cd_new(struct log_feed);
+    f->io = io;
+    cd_list_init(&f->waits);
+    cd_list_init(&f->rows);
+    return f;
+}
+
+static void feed_free(struct log_feed *f)
+{
+    struct cd_link *k;
+    CD_ASSERT(cd_list_empty(&f->waits));
+    while ((k = cd_list_pop(&f->rows)) != NULL)
+        log_row_free(CD_CONTAINER(k, struct log_row, link));
+    io_defer(f->closing, f->io, IO_OK, f->closing->done);
+    cd_free(f);
+}
+
+static void wake(struct log_feed *f)
+{
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(&f->waits); k != NULL; k = next) {
+        next = cd_list_next(&f->waits, k);
+        struct io_op *op = CD_CONTAINER(k, struct io_op, link);
+        if (CD_CONTAINER(op, struct log_wait, op)->seq > f->proven)
+            continue;
+        cd_link_remove(&op->link);
+        op->cancel = NULL;
+        io_complete_later(op, IO_OK);
+    }
+}
+
+static void proven(struct io_op *op, int status)
+{
+    struct log_feed *f = CD_CONTAINER(op, struct log_feed, timer.op);
+    if (f->closing != NULL) {
+        feed_free(f);
+        return;
+    }
+    if (status != IO_OK)
+        return;
+    if (!fake.stall)
+        f->proven = f->last;
+    wake(f);
+    if (f->proven < f->last)
+        io_timer_start(&f->timer, f->io, fake.prove_ns, proven);
+}
+
+void log_feed_close(struct log_feed *f, struct io_op *op, io_done_fn *done)
+{
+    op->done = done;
+    f->closing = op;
+    if (io_busy(&f->timer.op))
+        io_cancel(&f->timer.op);
+    else
+        feed_free(f);
+}
+
+uint64_t log_feed_row(struct log_feed *f, struct log_row *row)
+{
+    row->seq = ++f->last;
+    fake.rows++;
+    fake.notes += row->kind == LOG_ROW_NOTE;
+    cd_list_push(&f->rows, &row->link);
+    if (fake.prove_ns == 0)
+        f->proven = f->last;
+    else if (!io_busy(&f->timer.op))
+        io_timer_start(&f->timer, f->io, fake.prove_ns, proven);
+    return row->seq;
+}
+
+uint64_t log_feed_proven(const struct log_feed *f)
+{
+    return f->proven;
+}
+
+static void wait_cancel(struct io_op *op)
+{
+    cd_link_remove(&op->link);
+    op->cancel = NULL;
+    io_complete_later(op, IO_CANCELED);
+}
+
+void log_feed_wait(struct log_feed *f, struct log_wait *w, io_done_fn *done)
+{
+    io_begin(&w->op, f->io, done);
+    w->op.cancel = wait_cancel;
+    cd_list_push(&f->waits, &w->op.link);
+    wake(f);
+}
+
+void log_feed_drop(struct log_feed *f, struct log_drop *d, io_done_fn *done)
+{
+    struct cd_link *next;
+    d->cut_txid = 0;
+    for (struct cd_link *k = cd_list_first(&f->rows); k != NULL; k = next) {
+        next = cd_list_next(&f->rows, k);
+        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+        if (strcmp(row->scope, d->scope) != 0 || row->epoch != d->epoch)
+            continue;
+        if (fake.uncut && row->seq > f->proven) {
+            cd_link_remove(&row->link);
+            log_row_free(row);
+        } else {
+            d->cut_txid = row->max_txid;
+        }
+    }
+    io_defer(&d->op, f->io, IO_OK, done);
+}
+
+/* ---- The folder ---- */
+
+void log_fold(struct log_folder *folder, struct io *from, struct log_fold *w, io_done_fn *done)
+{
+    struct log_feed *f = (struct log_feed *)(void *)folder; /* The rig gives the feed's place. */
+    CD_ASSERT(f == NULL);
+    fake.folds++;
+    io_defer(&w->op, from, fake.fold_status, done);
+}
+
+void log_folder_alarm(struct log_folder *f, struct io *from, const struct store_alarm *a)
+{
+    (void)f;
+    (void)from;
+    (void)a;
+    fake.duties++;
+}
+
+/* ---- Ownership and restore ---- */
+
+int fleet_claim(struct fleet_claim *c)
+{
+    fake.claims++;
+    struct fake_cell *cell = fake_cell(c->scope);
+    if (io_sleep(c->io, fake.claim_ns) != IO_OK)
+        return IO_CANCELED;
+    c->end = fake.claim_end;
+    if (c->end != FLEET_CLAIM_OWNED) {
+        (void)snprintf(c->why, sizeof c->why, "as the test wants it");
+        return IO_OK;
+    }
+    c->from = cell->epoch == 0 ? FLEET_CLAIM_FRESH : FLEET_CLAIM_LOCAL;
+    (void)snprintf(c->prior, sizeof c->prior, "%s", fake.self.session);
+    c->epoch = ++cell->epoch;
+    return IO_OK;
+}
+
+const char *log_restore_end_name(enum log_restore_end end)
+{
+    CD_MAYBE(end == LOG_RESTORE_DONE);
+    return "gap";
+}
+
+int log_restore(struct log_restore *r)
+{
+    if (io_sleep(r->io, IO_MS(1)) != IO_OK)
+        return IO_CANCELED;
+    struct fake_cell *c = fake_cell(r->scope);
+    if (r->path != NULL)
+        fake.restores++;
+    r->end = fake.restore_fails ? LOG_RESTORE_GAP :
+             c->prefix.txid == 0 ? LOG_RESTORE_NO_DATA :
+                                   LOG_RESTORE_DONE;
+    r->base_epoch = c->prefix.epoch;
+    r->base_txid = c->prefix.txid;
+    if (r->path != NULL)
+        c->file = c->prefix.data;
+    return IO_OK;
+}
+
+/* ---- The database ---- */
+
+struct db_host {
+    struct io *io;
+};
+
+struct db {
+    struct fake_cell *cell;
+    struct db_opts o;
+    struct db_position at;
+    struct fake_data data, open;
+    bool in, broken, dirty;
+};
+
+struct db_host *db_host_new(struct io *io)
+{
+    struct db_host *h = cd_new(struct db_host);
+    h->io = io;
+    return h;
+}
+
+void db_host_free(struct db_host *h)
+{
+    cd_free(h);
+}
+
+int db_open(struct db **out, const struct db_opts *o, struct cd_buf *why)
+{
+    fake.opens++;
+    if (fake.open_fails) {
+        cd_buf_add_str(why, CD_STR("no such disk"));
+        return IO_FAULT;
+    }
+    struct db *d = cd_new(struct db);
+    d->o = *o;
+    d->cell = fake_cell(o->scope);
+    d->at = o->base;
+    if (o->base.txid != 0)
+        d->data = d->cell->file;
+    d->open = d->data;
+    fake.open_now++;
+    *out = d;
+    return 0;
+}
+
+void db_close(struct db *d)
+{
+    fake.open_now--;
+    cd_free(d);
+}
+
+int db_close_snapshot(struct db *d, bool sum, struct cd_buf *why)
+{
+    (void)sum;
+    (void)why;
+    d->cell->file = d->data;
+    d->cell->snapshot_epoch = d->o.epoch;
+    db_close(d);
+    return 0;
+}
+
+int db_remove(struct io *io, const char *dir)
+{
+    (void)io;
+    (void)dir;
+    return 0;
+}
+
+int db_snapshot_take(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch, const char *next_dir,
+                     bool full, struct db_snapshot *out, struct cd_buf *why)
+{
+    (void)io;
+    (void)dir;
+    (void)next_dir;
+    (void)full;
+    (void)why;
+    struct fake_cell *c = fake_cell(scope);
+    if (c->snapshot_epoch != epoch)
+        return CD_ENOTFOUND;
+    c->snapshot_epoch = 0;
+    fake.snapshots_taken++;
+    out->at = (struct db_position){c->prefix.epoch, c->prefix.txid};
+    return 0;
+}
+
+sqlite3 *db_sqlite(struct db *d)
+{
+    return (sqlite3 *)(void *)d;
+}
+
+int db_begin(struct db *d, struct cd_buf *why)
+{
+    (void)why;
+    CD_ASSERT(!d->in);
+    d->in = true;
+    d->open = d->data;
+    return 0;
+}
+
+/* The prefix follows at once: folds are instant here, and only what is asked about counts. */
+int db_commit(struct db *d, struct cd_buf *why)
+{
+    d->in = false;
+    if (fake.commit_fails) {
+        cd_buf_add_str(why, CD_STR("disk I/O error"));
+        d->broken = true;
+        return IO_FAULT;
+    }
+    d->data = d->open;
+    d->at = (struct db_position){d->o.epoch, d->at.txid + 1};
+    struct db_commit c = {.min_txid = d->at.txid,
+                          .max_txid = d->at.txid,
+                          .alarm = {d->data.alarm.armed, d->data.alarm.due_ms, d->data.alarm.inst_seq}};
+    if (!fake.uncut) {
+        d->cell->prefix.epoch = d->at.epoch;
+        d->cell->prefix.txid = d->at.txid;
+        d->cell->prefix.data = d->data;
+    }
+    d->o.commit(d->o.arg, &c);
+    return 0;
+}
+
+void db_rollback(struct db *d)
+{
+    d->in = false;
+    d->open = d->data;
+}
+
+struct db_position db_position(const struct db *d)
+{
+    return d->at;
+}
+
+struct db_alarm db_alarm(const struct db *d)
+{
+    return (struct db_alarm){d->data.alarm.armed, d->data.alarm.due_ms, d->data.alarm.inst_seq};
+}
+
+void db_alarm_changed(struct db *d)
+{
+    CD_ASSERT(d->in);
+}
+
+/* ---- The storage ---- */
+
+struct storage {
+    struct storage_opts o;
+    struct db *db;
+    bool running, rearmed;
+    char broken[64];
+};
+
+int storage_open(struct storage **out, const struct storage_opts *o, struct cd_buf *why)
+{
+    (void)why;
+    struct storage *s = cd_new(struct storage);
+    s->o = *o;
+    s->db = (struct db *)(void *)o->sqlite;
+    *out = s;
+    return 0;
+}
+
+void storage_close(struct storage *s)
+{
+    if (s->db->in)
+        s->o.rollback(s->o.arg);
+    cd_free(s);
+}
+
+struct cd_str storage_error(const struct storage *s)
+{
+    return cd_str(s->broken);
+}
+
+const char *storage_broken(const struct storage *s)
+{
+    return s->broken[0] == '\0' ? NULL : s->broken;
+}
+
+bool storage_uncommitted(const struct storage *s)
+{
+    return s->db->in;
+}
+
+int storage_turn_end(struct storage *s, struct cd_buf *why)
+{
+    if (!s->db->in)
+        return 0;
+    struct storage_alarm a = s->db->open.alarm;
+    int rc = s->o.commit(s->o.arg, &a, why);
+    if (rc != 0)
+        (void)snprintf(s->broken, sizeof s->broken, "%s", cd_buf_cstr(why));
+    return rc;
+}
+
+static void write_open(struct storage *s)
+{
+    struct cd_buf why = {0};
+    if (!s->db->in) {
+        int rc = s->o.begin(s->o.arg, &why);
+        CD_ASSERT(rc == 0);
+    }
+    cd_buf_deinit(&why);
+}
+
+int64_t fake_value(const struct storage *s)
+{
+    return s->db->open.value;
+}
+
+int fake_set(struct storage *s, int64_t value)
+{
+    if (s->broken[0] != '\0')
+        return CD_ECLOSED;
+    write_open(s);
+    s->db->open.value = value;
+    return 0;
+}
+
+int storage_name(struct storage *s, struct cd_buf *out)
+{
+    (void)s;
+    (void)out;
+    return CD_ENOTFOUND;
+}
+
+int storage_name_set(struct storage *s, struct cd_str name)
+{
+    (void)name;
+    write_open(s);
+    return 0;
+}
+
+struct storage_alarm storage_alarm(const struct storage *s)
+{
+    return s->db->open.alarm;
+}
+
+int storage_alarm_set(struct storage *s, int64_t due_ms)
+{
+    write_open(s);
+    struct storage_alarm *a = &s->db->open.alarm;
+    *a = (struct storage_alarm){.armed = true, .due_ms = due_ms, .inst_seq = a->inst_seq + 1};
+    s->rearmed = true;
+    return 0;
+}
+
+int storage_alarm_delete(struct storage *s)
+{
+    write_open(s);
+    struct storage_alarm *a = &s->db->open.alarm;
+    *a = (struct storage_alarm){.inst_seq = a->inst_seq + 1};
+    return 0;
+}
+
+void storage_alarm_begin(struct storage *s)
+{
+    s->running = true;
+    s->rearmed = false;
+}
+
+int storage_alarm_end(struct storage *s, enum storage_alarm_end end, int64_t now_ms, bool *dropped)
+{
+    s->running = false;
+    *dropped = false;
+    if (s->rearmed)
+        return 0;
+    write_open(s);
+    struct storage_alarm *a = &s->db->open.alarm;
+    a->inst_seq++;
+    if (end == STORAGE_ALARM_OK) {
+        a->armed = false;
+        a->retry_count = 0;
+        return 0;
+    }
+    a->due_ms = now_ms + (2000 << (a->retry_count < 6 ? a->retry_count : 6));
+    a->retry_count++;
+    return 0;
+}
