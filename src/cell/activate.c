@@ -143,8 +143,10 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
                     claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0);
     f->event = CELL_EV_OPENED;
 done:
-    if (f->event != CELL_EV_OPENED && dir.len > 0)
-        (void)db_remove(s->o.io, cd_buf_cstr(&dir));
+    if (f->event != CELL_EV_OPENED && dir.len > 0) {
+        rc = db_remove(s->o.io, cd_buf_cstr(&dir));
+        CD_MAYBE(rc == 0); /* The next start sweeps what stays. */
+    }
     cd_buf_deinit(&dir);
     cd_buf_deinit(&why);
 }

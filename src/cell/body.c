@@ -164,7 +164,8 @@ void cell_body_close(struct cell *c, bool keep)
         else
             db_close(c->db);
         cell_dir(&dir, c->shard, cd_str(c->scope), c->epoch);
-        (void)db_remove(c->shard->o.io, cd_buf_cstr(&dir)); /* The next start sweeps what stays. */
+        int rc = db_remove(c->shard->o.io, cd_buf_cstr(&dir));
+        CD_MAYBE(rc == 0); /* The next start sweeps what stays. */
     }
     c->db = NULL;
     cd_buf_deinit(&why);

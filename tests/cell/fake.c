@@ -203,9 +203,9 @@ int log_restore(struct log_restore *r)
     struct fake_cell *c = fake_cell(r->scope);
     if (r->path != NULL)
         fake.restores++;
-    r->end = fake.restore_fails ? LOG_RESTORE_GAP :
-             c->prefix.txid == 0 ? LOG_RESTORE_NO_DATA :
-                                   LOG_RESTORE_DONE;
+    r->end = fake.restore_fails    ? LOG_RESTORE_GAP
+             : c->prefix.txid == 0 ? LOG_RESTORE_NO_DATA
+                                   : LOG_RESTORE_DONE;
     r->base_epoch = c->prefix.epoch;
     r->base_txid = c->prefix.txid;
     if (r->path != NULL)
@@ -281,8 +281,8 @@ int db_remove(struct io *io, const char *dir)
     return 0;
 }
 
-int db_snapshot_take(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch, const char *next_dir,
-                     bool full, struct db_snapshot *out, struct cd_buf *why)
+int db_snapshot_take(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch,
+                     const char *next_dir, bool full, struct db_snapshot *out, struct cd_buf *why)
 {
     (void)io;
     (void)dir;

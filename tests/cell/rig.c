@@ -319,8 +319,9 @@ void rig_open(void)
     rig.limits = cell_limits_default(2, 2, 8000);
     rig.sim = sim_new(NULL);
     rig.router = cell_router_new(RIG_LOOPS);
-    rig.node = sim_node(rig.sim, &(struct sim_node_opts){
-                                     .name = "n", .loops = RIG_LOOPS, .program = {.boot = boot, .unwind = unwind}});
+    rig.node =
+        sim_node(rig.sim, &(struct sim_node_opts){
+                              .name = "n", .loops = RIG_LOOPS, .program = {.boot = boot, .unwind = unwind}});
     sim_disk_put(rig.node, "/d/marker", CD_STR("x"));
     sim_run_for(rig.sim, IO_MS(1));
 }

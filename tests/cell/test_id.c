@@ -108,5 +108,6 @@ static void test_scopes_spread_over_the_shards_and_never_on_the_control_loop(voi
 }
 
 CD_TESTS(id, cmocka_unit_test(test_an_id_of_a_name_is_the_same_everywhere),
-         cmocka_unit_test(test_unique_ids_differ_and_belong_to_their_namespace), cmocka_unit_test(test_scopes),
+         cmocka_unit_test(test_unique_ids_differ_and_belong_to_their_namespace),
+         cmocka_unit_test(test_scopes),
          cmocka_unit_test(test_scopes_spread_over_the_shards_and_never_on_the_control_loop))

@@ -2,8 +2,8 @@
 
 #include "support/test.h"
 
-/* From every state that can be reached, every event: the state stays consistent, and the actions match what was
- * held before and after. */
+/* From every state that can be reached, every event: the state stays consistent, and the actions match what
+ * was held before and after. */
 struct reach {
     struct cell_state state[512];
     unsigned count;
@@ -11,8 +11,9 @@ struct reach {
 
 static bool same(const struct cell_state *a, const struct cell_state *b)
 {
-    return a->phase == b->phase && (a->cause == b->cause || a->phase != CELL_STOPPING) && a->permit == b->permit &&
-           a->slot == b->slot && a->runtime == b->runtime && a->database == b->database && a->again == b->again;
+    return a->phase == b->phase && (a->cause == b->cause || a->phase != CELL_STOPPING) &&
+           a->permit == b->permit && a->slot == b->slot && a->runtime == b->runtime &&
+           a->database == b->database && a->again == b->again;
 }
 
 static void add(struct reach *r, const struct cell_state *s)
@@ -39,7 +40,8 @@ static void check_step(const struct cell_state *before, const struct cell_state 
         assert_true(todo & CELL_DO_FAIL_GATE);
     /* A database is closed by somebody when it goes. */
     if (before->database && !after->database)
-        assert_true((todo & CELL_DO_CLOSE) || before->phase == CELL_KEEPING || before->phase == CELL_DISCARDING);
+        assert_true((todo & CELL_DO_CLOSE) || before->phase == CELL_KEEPING ||
+                    before->phase == CELL_DISCARDING);
 }
 
 static void test_every_event_in_every_state_keeps_it_consistent(void **state)
@@ -110,5 +112,6 @@ static void test_who_may_be_evicted(void **state)
 }
 
 CD_TESTS(machine, cmocka_unit_test(test_every_event_in_every_state_keeps_it_consistent),
-         cmocka_unit_test(test_fenced_is_final), cmocka_unit_test(test_a_call_during_an_eviction_gives_the_cell_back),
+         cmocka_unit_test(test_fenced_is_final),
+         cmocka_unit_test(test_a_call_during_an_eviction_gives_the_cell_back),
          cmocka_unit_test(test_who_may_be_evicted))
