@@ -5,6 +5,7 @@
 #include "cell/cell_internal.h"
 
 #define RELOOK_MS 500 /* After a lost run; and what a look that came to nothing waits for the next. */
+#define RETRY_MS 1000 /* Frames of parked sockets after an activation that failed. */
 #define WATCH_MS 30000 /* An activation for an alarm that ended nowhere is tried again after it. */
 #define TIMER_CAP_MS 60000 /* The wall clock may jump: it is asked at least so often. */
 
@@ -25,7 +26,8 @@ static void fire(struct io_op *op, int status);
 static void arm(struct cell_shard *s)
 {
     if (io_busy(&s->alarm.op)) {
-        io_cancel(&s->alarm.op); /* fire() arms it again. */
+        s->alarm_again = true; /* fire() arms it again. */
+        io_cancel(&s->alarm.op);
         return;
     }
     struct cd_map_node *n = cd_map_first(&s->by_due);
@@ -92,8 +94,9 @@ void cell_timers_free(struct cell_shard *s)
 static void fire(struct io_op *op, int status)
 {
     struct cell_shard *s = CD_CONTAINER(op, struct cell_shard, alarm.op);
-    (void)status; /* Cancelled: another one is the first now. */
-    if (s->closing) {
+    bool again = s->alarm_again;
+    s->alarm_again = false;
+    if (s->closing || (status != IO_OK && !again)) {
         cell_shard_settle(s);
         return;
     }
@@ -108,6 +111,8 @@ static void fire(struct io_op *op, int status)
         struct cell *c = cell_find(s, cd_str(scope), true);
         cd_free(scope);
         c->look = true;
+        c->wake = c->wake || c->wake_later;
+        c->wake_later = false;
         cell_poke(c);
     }
     arm(s);
@@ -123,8 +128,19 @@ void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t i
         cell_timer_set(c->shard, cd_str(c->scope), due_ms);
 }
 
+void cell_alarm_retry(struct cell *c)
+{
+    int64_t at = io_wall_ms(c->shard->o.io) + RETRY_MS;
+    int64_t known = 0;
+    c->wake_later = true;
+    if (!cell_timer_due(c->shard, cd_str(c->scope), &known) || at < known)
+        cell_timer_set(c->shard, cd_str(c->scope), at);
+}
+
 void cell_alarm_lost(struct cell *c)
 {
+    if (c->alarm_runs)
+        c->pins--;
     c->alarm_runs = false;
     if (c->had_alarm)
         cell_timer_set(c->shard, cd_str(c->scope), io_wall_ms(c->shard->o.io) + RELOOK_MS);

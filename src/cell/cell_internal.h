@@ -52,6 +52,8 @@ void cell_wire_bind(struct cell_wire *w, struct cell *c); /* Its gate from now o
 void cell_wire_unbind(struct cell_wire *w); /* The cell goes: nothing of w may be held. */
 /* The other end hears why at once, past the gate; what was held is dropped. The user still closes w. */
 void cell_wire_fail(struct cell_wire *w, const struct cell_close *why);
+/* The same, for an end that nobody uses yet: closes it too. */
+void cell_wire_refuse(struct cell_wire *w, const struct cell_close *why);
 
 /* A call, or a look (wire NULL), on its way to the loop of its scope. */
 struct cell_order {
@@ -92,6 +94,8 @@ struct cell {
     struct cell_flow *flow;
     /* Flags of the turn (shard.c): what the loop has to do for it. */
     bool doomed, wake, look, looked, named;
+    bool wake_later; /* Its frames wait for the timer. */
+    bool proof_again; /* Its wait for a proof was cancelled by us. */
     bool leaving; /* Counted in shard.evicting. */
     bool gate_failed; /* The code is being stopped: nothing is held any more. */
     bool alarm_runs, had_alarm;
@@ -137,7 +141,7 @@ struct cell_shard {
     struct cd_map cells; /* By scope. */
     unsigned slots, activating, evicting, runtimes, flow_count;
     bool closing, fenced, grant; /* grant: a permit or a slot may be free. */
-    bool feed_closing;
+    bool feed_closing, alarm_again; /* alarm_again: its timer was cancelled by us. */
     uint64_t close_deadline_ns;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, holding, flows;
@@ -207,6 +211,7 @@ bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *du
 void cell_timers_free(struct cell_shard *s);
 void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);
+void cell_alarm_retry(struct cell *c); /* Nobody could look, or deliver its frames: later. */
 void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what the log knows. */
 
 void cell_order_free(struct cell_order *o);

@@ -64,7 +64,7 @@ void cell_shard_settle(struct cell_shard *s)
         return;
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
         const struct cell *c = cd_map_value(n);
-        if (!cell_asleep(c))
+        if (!cell_asleep(c) || io_busy(&c->proof.op))
             return;
     }
     if (io_busy(&s->turn_op))
@@ -99,8 +99,8 @@ static void refuse_all(struct cell_shard *s, const char *why)
         struct cell *c = cd_map_value(n);
         struct cd_link *k;
         while ((k = cd_list_first(&c->calls)) != NULL)
-            cell_wire_close(CD_CONTAINER(k, struct cell_wire, queued),
-                            &(struct cell_close){.text = cd_str(why), .retryable = true});
+            cell_wire_refuse(CD_CONTAINER(k, struct cell_wire, queued),
+                             &(struct cell_close){.text = cd_str(why), .retryable = true});
         c->wake = c->look = false;
         cell_poke(c);
     }

@@ -12,8 +12,11 @@ static void fail_calls(struct cell *c)
     if (why.text.len == 0 || c->shard->closing)
         why = (struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true};
     while ((k = cd_list_first(&c->calls)) != NULL)
-        cell_wire_close(CD_CONTAINER(k, struct cell_wire, queued), &why);
-    c->wake = false;
+        cell_wire_refuse(CD_CONTAINER(k, struct cell_wire, queued), &why);
+    /* An alarm that is due, and frames that wait, try again when their timer says so. */
+    if (c->wake && !c->shard->closing)
+        cell_alarm_retry(c);
+    c->wake = c->look = false;
     cell_poke(c);
 }
 
@@ -52,8 +55,6 @@ static void fail_gate(struct cell *c)
     struct cell_close why = {.text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = true};
     fail_wires(c, &why);
     cell_gate_fail(c);
-    if (c->alarm_runs)
-        c->pins--;
     cell_alarm_lost(c);
 }
 
@@ -80,6 +81,8 @@ static void stop(struct cell *c)
     if (!c->gate_failed) { /* Nothing is at it; events that still run are those of a node that stops. */
         fail_wires(c, &(struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true});
         cell_gate_fail(c);
+        if (c->alarm_runs)
+            cell_alarm_lost(c);
     }
     cd_link_remove(&c->idle);
     s->o.code->stop(s->o.code_arg, c, c->state.cause, cd_buf_str(&c->why));
@@ -145,7 +148,7 @@ void cell_feed(struct cell *c, enum cell_event e)
     unsigned todo = cell_step(&c->state, e);
     const char *wrong = cell_state_check(&c->state);
     CD_ASSERT(wrong == NULL);
-    if (before == CELL_RECOVERING)
+    if (before == CELL_RECOVERING && c->state.phase != CELL_RECOVERING)
         cd_link_remove(&c->queue);
     if (before == CELL_PROVING && c->state.phase != CELL_PROVING)
         cell_flow_abandon(c); /* No effect when it has just ended. */

@@ -1,4 +1,6 @@
 /* cell/gate.c: the output gate and the input gate. See gate.h. */
+#include "cell/gate.h"
+
 #include "cell/cell_internal.h"
 
 /* ---- Output ---- */
@@ -53,6 +55,8 @@ static void wait_for_first(struct cell *c)
     if (k == NULL || io_busy(&c->proof.op) || c->gate_failed)
         return;
     c->proof.seq = CD_CONTAINER(k, struct cell_held, link)->stamp;
+    if (cell_proven(c, c->proof.seq))
+        return; /* Only authority is missing: the sweep asks for it. */
     log_feed_wait(c->shard->feed, &c->proof, proof_done);
 }
 
@@ -76,10 +80,12 @@ static void release(struct cell *c)
 static void proof_done(struct io_op *op, int status)
 {
     struct cell *c = CD_CONTAINER(op, struct cell, proof.op);
-    if (status == IO_OK) {
+    bool again = c->proof_again; /* We cancelled it: another residence may wait by now. */
+    c->proof_again = false;
+    if (status == IO_OK)
         release(c);
+    if (status == IO_OK || again) /* Else the session is lost, or the node: a fence fails the gate. */
         wait_for_first(c);
-    } /* Else the session is lost or the shard ends: a fence fails the gate. */
     cell_poke(c);
 }
 
@@ -134,6 +140,8 @@ void cell_gate_fail(struct cell *c)
 {
     struct cd_link *k;
     c->gate_failed = true;
+    c->proof_again = io_busy(&c->proof.op);
+    io_cancel(&c->proof.op);
     while ((k = cd_list_pop(&c->held)) != NULL) {
         struct cell_held *h = CD_CONTAINER(k, struct cell_held, link);
         h->done(h, CD_ECLOSED, cd_buf_str(&c->why));

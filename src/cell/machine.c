@@ -152,6 +152,7 @@ static unsigned step_stopping(struct cell_state *s, enum cell_event e)
         return sleep_as(s, CELL_FENCED) | CELL_DO_CLOSE;
     }
     if (s->cause == CELL_STOP_RESET) {
+        s->again = false; /* Demand is looked at anew when it is gone. */
         s->phase = CELL_DISCARDING;
         return CELL_DO_DISCARD;
     }

@@ -29,7 +29,7 @@ void cell_order_free(struct cell_order *o)
 
 static void refuse(struct cell_wire *w, const char *why)
 {
-    cell_wire_close(w, &(struct cell_close){.text = cd_str(why), .retryable = true});
+    cell_wire_refuse(w, &(struct cell_close){.text = cd_str(why), .retryable = true});
 }
 
 /* On the loop of the scope. */

@@ -102,8 +102,8 @@ void cell_request_end(struct cell *c)
 
 static void refuse(struct cell_wire *w, const char *text, bool overloaded)
 {
-    cell_wire_close(w,
-                    &(struct cell_close){.text = cd_str(text), .overloaded = overloaded, .retryable = true});
+    cell_wire_refuse(w,
+                     &(struct cell_close){.text = cd_str(text), .overloaded = overloaded, .retryable = true});
 }
 
 static void demand(struct cell *c)

@@ -111,8 +111,8 @@ void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *ar
 
 static bool forgettable(const struct cell *c)
 {
-    return cell_asleep(c) && c->flow == NULL && c->parked == NULL && c->tail.txid == 0 && !cell_active(c) &&
-           cd_list_empty(&c->wires) && !io_busy(&c->proof.op);
+    return cell_asleep(c) && c->flow == NULL && c->parked == NULL && !c->wake_later && c->tail.txid == 0 &&
+           !cell_active(c) && cd_list_empty(&c->wires) && !io_busy(&c->proof.op);
 }
 
 static void turn(struct cell *c)
@@ -170,10 +170,11 @@ static void expire(struct cell *c, uint64_t now)
         if (w->deadline_ns > now)
             return;
         CD_MARK("cell.queue_deadline");
-        cell_wire_close(w, &(struct cell_close){.text = CD_STR("capacity exhausted: the node had no room for "
-                                                               "the cell within the operation deadline"),
-                                                .overloaded = true,
-                                                .retryable = true});
+        cell_wire_refuse(w,
+                         &(struct cell_close){.text = CD_STR("capacity exhausted: the node had no room for "
+                                                             "the cell within the operation deadline"),
+                                              .overloaded = true,
+                                              .retryable = true});
     }
     if (!c->wake && !c->look)
         cell_feed(c, CELL_EV_GIVE_UP);

@@ -2,6 +2,8 @@
  *
  * Each end sends exactly one close, its last word, and receives exactly one. An end that hears the other's
  * answers at once with its own, since nothing it could still say would be heard. */
+#include "cell/wire.h"
+
 #include "cell/cell_internal.h"
 
 static void message_free(struct cell_message *m)
@@ -195,6 +197,12 @@ void cell_wire_fail(struct cell_wire *w, const struct cell_close *why)
     w->held = 0;
     if (!w->close_sent)
         post(w, close_message(why));
+}
+
+void cell_wire_refuse(struct cell_wire *w, const struct cell_close *why)
+{
+    cell_wire_fail(w, why);
+    cell_wire_close(w, NULL);
 }
 
 /* ---- The rest ---- */

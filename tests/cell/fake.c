@@ -54,7 +54,8 @@ struct log_feed *log_feed_open(struct log *log, struct io *io)
 static void feed_free(struct log_feed *f)
 {
     struct cd_link *k;
-    CD_ASSERT(cd_list_empty(&f->waits));
+    while ((k = cd_list_first(&f->waits)) != NULL)
+        io_cancel(CD_CONTAINER(k, struct io_op, link));
     while ((k = cd_list_pop(&f->rows)) != NULL)
         log_row_free(CD_CONTAINER(k, struct log_row, link));
     io_defer(f->closing, f->io, IO_OK, f->closing->done);

@@ -103,7 +103,7 @@ static void test_scopes_spread_over_the_shards_and_never_on_the_control_loop(voi
     }
     assert_int_equal(count[0], 0);
     for (unsigned i = 1; i < 5; i++)
-        assert_in_range(count[i], 150, 350);
+        assert_uint_in_range(count[i], 150, 350);
     assert_int_equal(cell_scope_loop(CD_STR("C:1"), 1), 0);
 }
 

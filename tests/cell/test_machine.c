@@ -32,7 +32,7 @@ static void check_step(const struct cell_state *before, const struct cell_state 
     assert_int_equal(before->permit && !after->permit, (todo & CELL_DO_DROP_PERMIT) != 0);
     assert_int_equal(before->slot && !after->slot, (todo & CELL_DO_DROP_SLOT) != 0);
     if (todo & CELL_DO_START)
-        assert_true(after->phase == CELL_STARTING && !before->runtime);
+        assert_true(after->phase == CELL_STARTING && before->phase != CELL_STARTING);
     if (todo & CELL_DO_STOP)
         assert_true(after->phase == CELL_STOPPING && before->runtime);
     /* What is held at the gate is let fail before the code goes for any reason but an eviction. */
