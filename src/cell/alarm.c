@@ -199,7 +199,7 @@ void cell_alarm_done(struct cell *c, enum cell_alarm_end end)
     bool dropped = false;
     if (c->gate_failed || c->doomed || !c->alarm_runs)
         return; /* It is being stopped: the next residence runs it again. */
-    if (CD_PLANT("cell.alarm_forgotten") && end == CELL_ALARM_FAILED)
+    if (CD_PLANT("cell.alarm-forgotten") && end == CELL_ALARM_FAILED)
         end = CELL_ALARM_OK;
     int rc = storage_alarm_end(c->storage, ends[end], io_wall_ms(s->o.io), &dropped);
     if (rc != 0) {

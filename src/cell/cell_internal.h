@@ -162,6 +162,7 @@ void cell_forget(struct cell *c);
 void cell_closing_turn(struct cell *c);
 void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct cell_wire *w);
 void cell_feed(struct cell *c, enum cell_event e); /* The machine's next step, and its actions. */
+void cell_fail_wires(struct cell *c, const struct cell_close *why); /* Those that the code has or parked. */
 void cell_poke(struct cell *c); /* The loop looks at c at its next turn. */
 void cell_touch(struct cell *c); /* Something of what makes it active changed. */
 bool cell_active(const struct cell *c);

@@ -64,7 +64,7 @@ void cell_shard_settle(struct cell_shard *s)
         return;
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
         const struct cell *c = cd_map_value(n);
-        if (!cell_asleep(c) || io_busy(&c->proof.op))
+        if (!cell_asleep(c) || io_busy(&c->proof.op) || !cd_list_empty(&c->wires))
             return;
     }
     if (io_busy(&s->turn_op))
@@ -84,6 +84,8 @@ void cell_closing_turn(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     uint64_t now = io_now_ns(s->o.io);
+    if (cell_asleep(c)) /* Parked sockets: who has them hears of the end when their other end answers. */
+        cell_fail_wires(c, &(struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true});
     if (c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
         c->state.phase == CELL_RECOVERING)
         cell_feed(c, CELL_EV_GIVE_UP);
@@ -132,6 +134,7 @@ void cell_shard_fence(struct cell_shard *s, struct cd_str why)
         c->why_retryable = false;
         c->wake = c->look = false;
         cell_feed(c, CELL_EV_FENCE);
+        cell_fail_wires(c, &(struct cell_close){.text = why});
         cell_poke(c);
     }
 }

@@ -38,13 +38,13 @@ static void admit(struct cell *c)
 }
 
 /* The wires that the code has. Parked ones live on where nothing of them is lost. */
-static void fail_wires(struct cell *c, const struct cell_close *why)
+void cell_fail_wires(struct cell *c, const struct cell_close *why)
 {
     struct cd_link *next;
     for (struct cd_link *k = cd_list_first(&c->wires); k != NULL; k = next) {
         next = cd_list_next(&c->wires, k);
         struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, of_cell);
-        bool lives_on = w->parked && !w->user_gone && w->held == 0 && !c->shard->closing;
+        bool lives_on = w->parked && !w->user_gone && w->held == 0 && !c->shard->closing && !c->shard->fenced;
         if (w->is_cells && !cd_link_linked(&w->queued) && !lives_on)
             cell_wire_fail(w, why);
     }
@@ -53,7 +53,7 @@ static void fail_wires(struct cell *c, const struct cell_close *why)
 static void fail_gate(struct cell *c)
 {
     struct cell_close why = {.text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = true};
-    fail_wires(c, &why);
+    cell_fail_wires(c, &why);
     cell_gate_fail(c);
     cell_alarm_lost(c);
 }
@@ -79,7 +79,7 @@ static void stop(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     if (!c->gate_failed) { /* Nothing is at it; events that still run are those of a node that stops. */
-        fail_wires(c, &(struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true});
+        cell_fail_wires(c, &(struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true});
         cell_gate_fail(c);
         if (c->alarm_runs)
             cell_alarm_lost(c);

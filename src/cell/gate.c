@@ -7,7 +7,7 @@
 
 bool cell_proven(const struct cell *c, uint64_t stamp)
 {
-    if (CD_PLANT("cell.gate_open"))
+    if (CD_PLANT("cell.gate-open"))
         return true;
     return stamp <= log_feed_proven(c->shard->feed);
 }
@@ -21,6 +21,10 @@ int cell_flush(struct cell *c, struct cd_buf *why)
 {
     if (c->storage == NULL)
         return 0;
+    if (c->doomed || c->gate_failed) { /* What is not committed now never will be. */
+        cd_buf_add_str(why, c->why.len > 0 ? cd_buf_str(&c->why) : CD_STR("the cell is being stopped"));
+        return CD_ECLOSED;
+    }
     int rc = 0;
     /* The name goes with the first write: an alarm that wakes the cell knows it then. */
     if (!c->named && c->name != NULL && storage_uncommitted(c->storage)) {
@@ -41,7 +45,7 @@ uint64_t cell_stamp(struct cell *c)
 {
     struct cd_buf why = {0};
     int rc = cell_flush(c, &why);
-    if (rc != 0) /* The effect would show what may never be committed. */
+    if (rc != 0 && !c->doomed) /* The effect would show what may never be committed. */
         cell_reset(c, cd_buf_str(&why));
     cd_buf_deinit(&why);
     return c->seq;

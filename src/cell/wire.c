@@ -28,6 +28,8 @@ static void release(struct cell_wire *w)
     if (!w->user_gone || !w->close_sent || !w->close_seen || w->busy || io_busy(&w->deliver))
         return;
     CD_ASSERT(cd_list_empty(&w->in) && cd_list_empty(&w->out) && !cd_link_linked(&w->queued));
+    if (w->cell != NULL)
+        cell_poke(w->cell); /* Maybe it was the last that its record was kept for. */
     cd_link_remove(&w->of_cell);
     cd_free(w);
 }

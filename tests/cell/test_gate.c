@@ -317,7 +317,70 @@ static void test_a_parked_wire_does_not_keep_the_cell_and_wakes_it(void **state)
     rig_free();
 }
 
-CD_TESTS(gate, cmocka_unit_test(test_an_answer_waits_for_the_proof_of_what_it_reveals),
+static void test_parked_wires_end_with_the_node(void **state)
+{
+    (void)state;
+    rig_open();
+    struct call *asleep = rig_call("C:1", "served");
+    rig_send(asleep, "park");
+    struct call *awake = rig_call("C:2", "served");
+    rig_send(awake, "park");
+    rig_run(100);
+    rig_evict("C:1");
+    rig_close_shards(1000);
+    rig_run(10);
+    assert_true(asleep->closed && awake->closed);
+    assert_string_equal(asleep->why, "the node is stopping");
+    rig_free();
+}
+
+static void test_a_parked_wire_outlives_a_reset_unless_something_of_it_is_held(void **state)
+{
+    (void)state;
+    rig_open();
+    struct call *quiet = rig_call("C:1", "served");
+    rig_send(quiet, "park");
+    (void)rig_ask("C:1", "abort enough");
+    rig_run(200);
+    assert_false(quiet->closed);
+    fake.stall = true;
+    struct call *held = rig_call("C:1", "served");
+    rig_run(100);
+    rig_send(held, "add 1"); /* Its answer waits for the proof. */
+    rig_send(held, "park");
+    rig_run(15000);
+    assert_true(held->closed && held->reset);
+    assert_false(quiet->closed);
+    rig_free();
+}
+
+static void commit_too_late(struct io *io, void *arg)
+{
+    (void)io;
+    struct cd_buf *why = arg;
+    cell_abort(rig.last, CD_STR("enough"));
+    assert_int_equal(fake_set(cell_storage(rig.last), 77), 0);
+    assert_int_equal(cell_flush(rig.last, why), CD_ECLOSED);
+}
+
+static void test_what_is_not_committed_at_an_abort_never_is(void **state)
+{
+    (void)state;
+    rig_open();
+    struct cd_buf why = {0};
+    (void)rig_ask("C:1", "add 1");
+    rig_on("C:1", commit_too_late, &why);
+    rig_run(100);
+    assert_str_is(cd_buf_str(&why), "enough");
+    assert_string_equal(rig_ask("C:1", "get"), "1");
+    cd_buf_deinit(&why);
+    rig_free();
+}
+
+CD_TESTS(gate, cmocka_unit_test(test_parked_wires_end_with_the_node),
+         cmocka_unit_test(test_a_parked_wire_outlives_a_reset_unless_something_of_it_is_held),
+         cmocka_unit_test(test_what_is_not_committed_at_an_abort_never_is),
+         cmocka_unit_test(test_an_answer_waits_for_the_proof_of_what_it_reveals),
          cmocka_unit_test(test_a_reader_waits_for_the_commits_before_it_and_order_is_kept),
          cmocka_unit_test(test_with_nothing_unproven_an_answer_leaves_at_once),
          cmocka_unit_test(test_a_proof_that_does_not_come_resets_the_cell),
