@@ -52,6 +52,11 @@ static int config_make(struct cd_buf *out, const struct deploy_app *app, const s
             cd_json_out_str(&o, cd_str(deploy_switch_name((enum deploy_switch)i)));
     }
     cd_json_out_end(&o, ']');
+    cd_json_out_key(&o, "sqliteClasses");
+    cd_json_out_array(&o);
+    for (unsigned i = 0; i < app->sqlite_class_count; i++)
+        cd_json_out_str(&o, app->sqlite_classes[i]);
+    cd_json_out_end(&o, ']');
     cd_json_out_key(&o, "bindings");
     cd_json_out_array(&o);
     for (unsigned i = 0; i < app->binding_count; i++) {

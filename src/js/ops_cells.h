@@ -5,6 +5,8 @@
 #define JS_OPS_CELLS(X)                                                                                      \
     X(cell_busy)                                                                                             \
     X(cell_abort)                                                                                            \
-    X(cell_alarm_done)
+    X(cell_alarm_done)                                                                                       \
+    X(storage_of)                                                                                            \
+    X(storage_synced)
 
 #endif

@@ -15,6 +15,8 @@ static void on_close(struct js_handle *handle)
     struct js_storage *h = CD_CONTAINER(handle, struct js_storage, handle);
     js_sql_close_all(h);
     storage_interruptible(h->storage, NULL, NULL);
+    if (h->closed != NULL)
+        h->closed(h->arg);
     cd_map_deinit(&h->cursors);
     cd_free(h->id);
     cd_free(h);
@@ -33,8 +35,9 @@ uint64_t js_storage_open(struct js_worker *w, const struct js_storage_opts *opts
     h->storage = opts->storage;
     h->id = cd_str_dup(opts->id);
     h->refuse = opts->refuse;
+    h->closed = opts->closed;
     h->arg = opts->arg;
-    js_handle_init(&h->handle, w, NULL, &handle_type);
+    js_handle_init(&h->handle, w, opts->event, &handle_type);
     storage_interruptible(h->storage, interrupted, w->js);
     return h->handle.id;
 }
@@ -53,7 +56,7 @@ int js_arg_storage(struct js_args *a, struct js_storage **out)
     if (rc != 0)
         return rc;
     struct js_storage *h = CD_CONTAINER(handle, struct js_storage, handle);
-    const char *refusal = h->refuse != NULL ? h->refuse(h->arg) : NULL;
+    const char *refusal = h->refuse != NULL ? h->refuse(a->js, h->arg) : NULL;
     if (refusal != NULL)
         return js_throw_error(a->js, JS_ERROR, "%s", refusal);
     *out = h;

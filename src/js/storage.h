@@ -7,13 +7,17 @@
 
 #include "js/worker.h"
 
+struct js_event;
 struct storage;
 
 struct js_storage_opts {
-    struct storage *storage; /* Borrowed until js_storage_close. */
+    struct storage *storage; /* Borrowed until it is closed here. */
     struct cd_str id; /* Of the cell, for messages; copied. */
-    /* NULL: the code that runs now may use it. Else the text of the Error that it gets. May be NULL. */
-    const char *(*refuse)(void *arg);
+    struct js_event *event; /* Whose end closes it; NULL: js_storage_close does. */
+    /* Asked at each use. NULL: the code that runs now may use it. Else the text of the Error that it gets.
+     * May be NULL. */
+    const char *(*refuse)(struct js_isolate *js, void *arg);
+    void (*closed)(void *arg); /* It is; arg is not used any more. May be NULL. */
     void *arg;
 };
 

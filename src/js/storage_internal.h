@@ -11,7 +11,8 @@ struct js_storage {
     struct js_handle handle;
     struct storage *storage;
     char *id; /* owned */
-    const char *(*refuse)(void *arg);
+    const char *(*refuse)(struct js_isolate *js, void *arg);
+    void (*closed)(void *arg);
     void *arg;
     struct cd_map cursors; /* Number -> struct sql_cursor of ops_sql.c, owned */
     uint64_t last_cursor;

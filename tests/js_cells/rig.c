@@ -1,7 +1,7 @@
 /* js_cells/rig.c: see rig.h. */
 #include "rig.h"
 
-#define CONFIG "{\"script\":\"test\",\"flags\":[],\"bindings\":[]}"
+#define CONFIG "{\"script\":\"test\",\"flags\":[],\"bindings\":[],\"sqliteClasses\":[\"Sql\"]}"
 
 /* ---- What src/cell would do ---- */
 
@@ -75,11 +75,49 @@ void cell_unpin(struct cell *c)
     c->pins--;
 }
 
+static int db_run(void *arg, const char *sql)
+{
+    return sqlite3_exec(((struct cell *)arg)->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : CD_EINVAL;
+}
+
+static int on_begin(void *arg, struct cd_buf *why)
+{
+    (void)why;
+    return db_run(arg, "BEGIN");
+}
+
+static int on_commit(void *arg, const struct storage_alarm *alarm, struct cd_buf *why)
+{
+    (void)alarm, (void)why;
+    ((struct cell *)arg)->commits++;
+    return db_run(arg, "COMMIT");
+}
+
+static void on_rollback(void *arg)
+{
+    (void)db_run(arg, "ROLLBACK");
+}
+
+static void storage_make(struct cell *c)
+{
+    struct cd_buf why = {0};
+    assert_int_equal(sqlite3_open(":memory:", &c->db), SQLITE_OK);
+    struct storage_opts opts = {
+        .sqlite = c->db, .begin = on_begin, .commit = on_commit, .rollback = on_rollback, .arg = c};
+    assert_int_equal(storage_open(&c->storage, &opts, &why), 0);
+    cd_buf_deinit(&why);
+}
+
+struct storage *cell_storage(const struct cell *c)
+{
+    return c->storage;
+}
+
 int cell_flush(struct cell *c, struct cd_buf *why)
 {
     c->flushes++;
     if (c->bad_flush == NULL)
-        return 0;
+        return storage_turn_end(c->storage, why);
     cd_buf_addf(why, "%s", c->bad_flush);
     return CD_EINVAL;
 }
@@ -276,6 +314,7 @@ void rig_cell(struct rig *r, struct cell *c, const char *scope)
     memset(c, 0, sizeof *c);
     c->scope = scope;
     cd_list_init(&c->held);
+    storage_make(c);
     in_loop(r, start_in_loop, &(struct step){.r = r, .c = c});
 }
 
@@ -327,4 +366,6 @@ void rig_cell_free(struct cell *c)
     assert_false(c->running);
     assert_string_equal(cd_buf_cstr(&c->log), "");
     cd_buf_deinit(&c->log);
+    storage_close(c->storage);
+    assert_int_equal(sqlite3_close(c->db), SQLITE_OK);
 }

@@ -2,7 +2,10 @@
 #ifndef JS_CELLS_RIG_H
 #define JS_CELLS_RIG_H
 
+#include <sqlite3.h>
+
 #include "cell/cell.h"
+#include "db/storage.h"
 #include "io_sim/io_sim.h"
 #include "js/cells.h"
 #include "js/site.h"
@@ -17,6 +20,9 @@ struct cell {
     bool unproven; /* What is gated waits for rig_prove. */
     const char *bad_flush; /* What cell_flush fails with. */
     struct cd_list held;
+    sqlite3 *db; /* In memory. */
+    struct storage *storage;
+    unsigned commits;
     bool running; /* Between start and stop. */
     bool evict_wanted;
     struct cd_buf log; /* "started", "started: WHY", "alarm 0", "abort: REASON", "stopped" in lines. */

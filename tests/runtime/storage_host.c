@@ -52,8 +52,9 @@ static void on_rollback(void *arg)
     (void)run(arg, "ROLLBACK");
 }
 
-static const char *refusal(void *arg)
+static const char *refusal(struct js_isolate *js, void *arg)
 {
+    (void)js;
     return ((struct database *)arg)->refusal;
 }
 

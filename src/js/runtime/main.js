@@ -28,6 +28,7 @@ import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
 import { cellAlarm, cellStart, cellStop } from './cells.js';
 import { newStorage } from './storage.js';
+import './storage_cell.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 

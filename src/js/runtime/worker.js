@@ -15,7 +15,7 @@ const { now, request_head, answer, answer_start, answer_write, report, run_faile
 let config; // of the bundle, see setup
 let handlers; // the entry's default export
 
-// config: { script, bindings: [{ type, name, ... }], flags: [...] }
+// config: { script, bindings: [{ type, name, ... }], flags: [...], sqliteClasses: [...] }
 export function setup(text) {
     config = JSON.parse(text);
     markPlatform();
@@ -68,6 +68,12 @@ export function cellClass(name) {
     const found = exported.get(name);
     if (found !== undefined && (found.kind === CELL || found.kind === CLASS)) return found.value;
     throw new TypeError(`The Durable Object class "${name}" was not found in this worker.`);
+}
+
+// Whether a migration gave the class SQL.
+export function hasSql(name) {
+    for (const cls of config.sqliteClasses ?? []) if (cls === name) return true;
+    return false;
 }
 
 // ctx.exports, made when somebody asks for it first.
