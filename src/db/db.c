@@ -231,6 +231,8 @@ void db_close(struct db *d)
 {
     if (d == NULL)
         return;
+    if (d->image != NULL)
+        db_image_detach(d->image);
     (void)sqlite3_finalize(d->begin);
     (void)sqlite3_finalize(d->commit);
     (void)sqlite3_finalize(d->rollback);

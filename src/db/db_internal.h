@@ -4,6 +4,8 @@
 
 #include "db/db.h"
 
+struct db_image;
+
 struct db_host {
     struct io *io;
     sqlite3_vfs vfs;
@@ -37,9 +39,15 @@ struct db {
     bool broken;
     bool alarm_changed;
     struct db_alarm alarm;
+    struct db_image *image; /* That reads the file meanwhile, or NULL. */
     void (*on_commit)(void *arg, struct db_commit *c);
     void *arg;
 };
+
+/* db/image.c: a page, or all behind a size, is about to change; the database is about to be closed. */
+void db_image_before_write(struct db_image *i, uint32_t pgno);
+void db_image_before_truncate(struct db_image *i, uint32_t pages);
+void db_image_detach(struct db_image *i);
 
 void db_vfs_init(struct db_host *h);
 /* "<dir>/<name>" as a C string in out, which is emptied first. */

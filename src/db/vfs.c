@@ -48,6 +48,9 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
         d->refused = d->too_big = true;
         return SQLITE_FULL;
     }
+    uint32_t pgno = (uint32_t)((uint64_t)at / d->page_size) + 1;
+    if (d->image != NULL)
+        db_image_before_write(d->image, pgno);
     int rc = io_file_pwrite(&d->file, bytes, (size_t)len, (uint64_t)at);
     if (rc == IO_NOSPACE && !d->refused) {
         d->refused = true;
@@ -59,14 +62,15 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
     }
     d->size = end > d->size ? end : d->size;
     d->dirty = true;
-    ltx_builder_page(&d->written, d->host->zstd, (uint32_t)((uint64_t)at / d->page_size) + 1, bytes,
-                     d->page_size);
+    ltx_builder_page(&d->written, d->host->zstd, pgno, bytes, d->page_size);
     return SQLITE_OK;
 }
 
 static int x_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
     struct db *d = db_of(f);
+    if (d->image != NULL)
+        db_image_before_truncate(d->image, (uint32_t)((uint64_t)size / d->page_size));
     if (d->broken || io_file_truncate(&d->file, (uint64_t)size) != IO_OK) {
         d->broken = true;
         return SQLITE_IOERR_TRUNCATE;

@@ -129,6 +129,22 @@ static inline size_t ltx_builder_size(const struct ltx_builder *b)
 void ltx_builder_finish(struct ltx_builder *b, struct ltx_zstd *z, const struct ltx_header *h,
                         uint32_t old_commit, struct cd_buf *out);
 
+/* A whole image that is too large to hold: pages in ascending order, bytes as they come. All of it is
+ * appended to out, which the caller may empty between calls. */
+struct ltx_image {
+    struct ltx_header h;
+    struct cd_buf index; /* owned */
+    uint64_t at, sum, crc;
+    uint32_t next; /* The page that is wanted. */
+};
+/* h says what it is of; flags and page_count follow. */
+void ltx_image_start(struct ltx_image *w, const struct ltx_header *h, struct cd_buf *out);
+/* 0: all pages are there. Never the lock page. */
+uint32_t ltx_image_wants(const struct ltx_image *w);
+void ltx_image_page(struct ltx_image *w, struct ltx_zstd *z, const void *page, struct cd_buf *out);
+void ltx_image_finish(struct ltx_image *w, struct cd_buf *out); /* After the last page. */
+void ltx_image_deinit(struct ltx_image *w);
+
 /* ---- Merging (fleet.md 5.4 item 4, 5.7, 5.14) ---- */
 
 /* What the result is, where it is not what follows from the sources. Zeroed: one run of one epoch, from the
