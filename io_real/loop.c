@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io_real/tls.h"
 #include "io_real/curl.h"
 
 #define EVENTS_MAX 256
@@ -267,6 +268,7 @@ void real_loop_free(struct real_loop *l)
     (void)close(l->epoll_fd);
     io_deinit(&l->io);
     cd_free(l->scratch);
+    real_tls_trust_free(l->trust);
     cd_free(l);
 }
 

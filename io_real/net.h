@@ -24,6 +24,8 @@ struct real_stream {
     struct io_read *reading;
     struct real_loan *loan; /* owned; what the last read lent, when its fiber was not waiting for it. */
     struct io_op *finishing;
+    struct real_tls *tls; /* owned; NULL: none */
+    struct io_secure *securing;
     struct cd_list writes; /* io_write.op.link, in order; the first may be sent in part. */
     unsigned write_count;
     enum real_stream_kind kind;

@@ -85,6 +85,7 @@ struct real_loop {
     struct real_random random[IO_RAND_COUNT];
 
     char *scratch; /* owned; REAL_SCRATCH_BYTES. */
+    struct real_tls_trust *trust; /* owned; made with the first stream that is secured. */
     struct cd_list loans; /* Copies for reads of fibers that could not run at once. */
     struct cd_list lingering;
     unsigned lingerers;

@@ -6,10 +6,12 @@
  * write is taken out of the list: nothing of ours is ever held by the kernel. */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "io_real/net.h"
+#include "io_real/tls.h"
 
 static void stream_ready(struct real_loop *l, struct real_watch *w, uint32_t events);
 static void stream_hot(struct real_loop *l, struct real_hot *h);
@@ -63,6 +65,8 @@ void real_stream_free(struct real_stream *s)
     cd_link_remove(&s->hot.link);
     cd_free(s->loan);
     s->loan = NULL;
+    real_tls_free(s->tls);
+    s->tls = NULL;
     real_bury(s->loop, &s->grave, grave_free);
 }
 
@@ -103,8 +107,36 @@ static void writes_end(struct real_stream *s, int status, int later)
     s->finishing = NULL;
 }
 
+/* Sends what TLS has to say. IO_BUSY: the rest has to wait for room. */
+static int tls_flush(struct real_stream *s)
+{
+    struct cd_buf *out = real_tls_out(s->tls);
+    size_t sent = 0;
+    int rc = IO_OK;
+    while (rc == IO_OK && sent < out->len) {
+        ssize_t n = write(s->watch.fd, out->ptr + sent, out->len - sent);
+        if (n >= 0) {
+            sent += (size_t)n;
+        } else if (errno == EAGAIN) {
+            s->writable = false;
+            rc = IO_BUSY;
+        } else if (errno != EINTR) {
+            rc = real_status(errno);
+        }
+    }
+    cd_buf_drop(out, sent);
+    return rc;
+}
+
+/* IO_BUSY: not before what waits is sent. */
 static int shut_down(struct real_stream *s)
 {
+    if (s->tls != NULL) {
+        real_tls_end(s->tls);
+        int rc = tls_flush(s);
+        if (rc != IO_OK)
+            return rc;
+    }
     s->finished = true;
     if (s->kind == REAL_TCP)
         return shutdown(s->watch.fd, SHUT_WR) == 0 ? IO_OK : real_status(errno);
@@ -128,10 +160,27 @@ static unsigned write_vectors(const struct io_write *w, struct iovec *v)
     return count;
 }
 
+/* The parts become records at once; w ends when they are sent. */
+static int tls_write_try(struct real_stream *s, struct io_write *w)
+{
+    size_t size = 0;
+    for (unsigned i = 0; i < w->parts; i++)
+        size += w->part[i].len;
+    for (unsigned i = 0; w->sent < size && i < w->parts; i++) {
+        int rc = real_tls_write(s->tls, w->part[i]);
+        if (rc != IO_OK)
+            return rc;
+    }
+    w->sent = size;
+    return tls_flush(s);
+}
+
 /* IO_OK: all of w is sent. IO_BUSY: the rest has to wait for room. */
 static int write_try(struct real_stream *s, struct io_write *w)
 {
     struct iovec v[IO_PARTS_MAX];
+    if (s->tls != NULL)
+        return tls_write_try(s, w);
     for (;;) {
         unsigned count = write_vectors(w, v);
         if (count == 0)
@@ -152,6 +201,8 @@ static int write_try(struct real_stream *s, struct io_write *w)
 static void writes_pump(struct real_stream *s)
 {
     struct cd_link *k;
+    if (s->tls != NULL && s->writable && cd_list_empty(&s->writes))
+        (void)tls_flush(s); /* What fails here fails the next write. */
     while (s->writable && (k = cd_list_first(&s->writes)) != NULL) {
         struct io_write *w = CD_CONTAINER(k, struct io_write, op.link);
         int rc = write_try(s, w);
@@ -164,10 +215,13 @@ static void writes_pump(struct real_stream *s)
         s->write_count--;
         io_complete_later(&w->op, IO_OK);
     }
-    if (s->finishing != NULL && cd_list_empty(&s->writes)) {
+    if (s->finishing != NULL && s->writable && cd_list_empty(&s->writes)) {
         struct io_op *op = s->finishing;
+        int rc = shut_down(s);
+        if (rc == IO_BUSY)
+            return;
         s->finishing = NULL;
-        io_complete_later(op, shut_down(s));
+        io_complete_later(op, rc);
     }
 }
 
@@ -227,22 +281,61 @@ void io_stream_finish(struct io_stream *stream, struct io_op *op, io_done_fn *do
     int rc = s->loop->stopping ? IO_CANCELED : s->write_status;
     if (rc == IO_OK && s->kind == REAL_PIPE_IN)
         rc = IO_FAULT;
-    if (rc == IO_OK && !cd_list_empty(&s->writes)) {
+    bool waits = rc == IO_OK && !cd_list_empty(&s->writes);
+    if (rc == IO_OK && !waits && !s->finished) {
+        rc = shut_down(s);
+        waits = rc == IO_BUSY;
+    }
+    if (waits) {
         op->impl = s;
         op->cancel = finish_cancel;
         s->finishing = op;
         return;
     }
-    if (rc == IO_OK && !s->finished)
-        rc = shut_down(s);
     io_complete_later(op, rc);
 }
 
 /* ---- Reading ---- */
 
+/* What has come, to TLS. IO_BUSY: nothing. */
+static int tls_fill(struct real_stream *s)
+{
+    char chunk[16384]; /* A record. */
+    ssize_t n;
+    do {
+        n = read(s->watch.fd, chunk, sizeof chunk);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN) {
+        s->readable = false;
+        return IO_BUSY;
+    }
+    if (n < 0)
+        return real_status(errno);
+    if (n == 0)
+        return IO_RESET; /* An end that TLS has not announced may be anybody's. */
+    real_tls_in(s->tls, cd_str_of(chunk, (size_t)n));
+    return IO_OK;
+}
+
+/* readable is only taken back when TLS has nothing left that it could give. */
+static int tls_read_some(struct real_stream *s, void *buf, size_t cap, size_t *got)
+{
+    int rc;
+    while ((rc = real_tls_read(s->tls, buf, cap, got)) == IO_BUSY) {
+        rc = tls_fill(s);
+        if (rc != IO_OK)
+            break;
+    }
+    if (s->writable && cd_list_empty(&s->writes))
+        (void)tls_flush(s); /* What fails here fails the next write. */
+    return rc;
+}
+
 static int read_some(struct real_stream *s, void *buf, size_t cap, size_t *got)
 {
     ssize_t n;
+    if (s->tls != NULL)
+        return tls_read_some(s, buf, cap, got);
     do {
         n = read(s->watch.fd, buf, cap);
     } while (n < 0 && errno == EINTR);
@@ -338,14 +431,85 @@ void io_stream_read(struct io_stream *stream, struct io_read *r, io_done_fn *don
         real_heat(s->loop, &s->hot);
 }
 
+/* ---- TLS ---- */
+
+static void secure_end(struct real_stream *s, int status)
+{
+    struct io_secure *t = s->securing;
+    s->securing = NULL;
+    if (status != IO_OK)
+        s->read_status = s->write_status = IO_RESET;
+    s->readable = true; /* TLS may have more already than its handshake. */
+    io_complete_later(&t->op, status);
+}
+
+static void secure_step(struct real_stream *s)
+{
+    struct io_secure *t = s->securing;
+    for (;;) {
+        int rc = real_tls_handshake(s->tls, t->why, sizeof t->why);
+        int sent = s->writable ? tls_flush(s) : IO_BUSY;
+        if (rc == IO_BUSY && sent != IO_OK && sent != IO_BUSY)
+            rc = sent;
+        if (rc == IO_BUSY) {
+            rc = s->readable ? tls_fill(s) : IO_BUSY;
+            if (rc == IO_OK)
+                continue;
+            if (rc == IO_BUSY)
+                return;
+        }
+        if (rc != IO_OK && t->why[0] == 0)
+            (void)snprintf(t->why, sizeof t->why, "TLS handshake: %s", cd_err_text(rc));
+        secure_end(s, rc);
+        return;
+    }
+}
+
+static void secure_cancel(struct io_op *op)
+{
+    secure_end(op->impl, IO_CANCELED);
+}
+
+void io_stream_secure(struct io_stream *stream, const char *name, struct io_secure *t, io_done_fn *done)
+{
+    struct real_stream *s = stream_of(stream);
+    struct real_loop *l = s->loop;
+    CD_ASSERT(s->tls == NULL && s->reading == NULL && cd_list_empty(&s->writes) && s->kind == REAL_TCP);
+    io_begin(&t->op, &l->io, done);
+    t->why[0] = 0;
+    int rc = l->stopping ? IO_CANCELED : s->read_status != IO_OK ? s->read_status : s->write_status;
+    if (rc == IO_OK && l->trust == NULL)
+        l->trust = real_tls_trust_new();
+    if (rc == IO_OK)
+        s->tls = l->trust == NULL ? NULL : real_tls_new(l->trust, name);
+    if (rc == IO_OK && s->tls == NULL) {
+        (void)snprintf(t->why, sizeof t->why, "TLS: not a name that a certificate can have");
+        rc = CD_EINVAL;
+    }
+    if (rc != IO_OK) {
+        io_complete_later(&t->op, rc);
+        return;
+    }
+    t->op.impl = s;
+    t->op.cancel = secure_cancel;
+    s->securing = t;
+    secure_step(s);
+}
+
 /* ---- Events ---- */
 
 static void stream_ready(struct real_loop *l, struct real_watch *w, uint32_t events)
 {
     struct real_stream *s = CD_CONTAINER(w, struct real_stream, watch);
     real_stream_edge(s, events);
+    if (s->securing != NULL) {
+        real_enter(l);
+        secure_step(s);
+        real_leave(l);
+        return;
+    }
     bool read = s->readable && s->reading != NULL;
-    if (!read && !(s->writable && !cd_list_empty(&s->writes)))
+    if (!read && !(s->writable && (!cd_list_empty(&s->writes) || s->finishing != NULL || s->tls != NULL)))
         return;
     real_enter(l);
     if (read) /* First: what pumping completes would be a backlog, and the read would need memory of its own.
@@ -369,6 +533,8 @@ static void stream_hot(struct real_loop *l, struct real_hot *h)
 
 static void ops_end(struct real_stream *s)
 {
+    if (s->securing != NULL)
+        secure_cancel(&s->securing->op);
     if (s->reading != NULL)
         read_cancel(&s->reading->op);
     writes_end(s, IO_CANCELED, IO_CANCELED);

@@ -400,7 +400,7 @@ void http_call_start(struct http_call *call, struct http_client *c, const struct
     call->fate = HTTP_UNSENT;
     call->why = NULL;
     io_begin(op, c->io, done);
-    s->place = http_client_place(c, to);
+    s->place = http_client_place(c, to, ask->secure);
     int rc = c->stopping ? IO_CANCELED : request_build(s, ask, body);
     if (rc == 0 && s->place->waiters >= c->opts.waiting_max)
         rc = CD_EFULL;

@@ -4,12 +4,15 @@
  * longest. */
 #include "http/client.h"
 
+#include <stdio.h>
+
 #include "http/client_internal.h"
 
 /* How long the answer may take of a server that has stopped taking the request. */
 #define DEAF_NS IO_SEC(2)
 
 static void read_done(struct io_op *op, int status);
+static void link_close(struct http_link *k, bool abort);
 static void link_expired(struct http_deadlines *d, struct http_deadline *which, unsigned kind);
 
 static void opts_complete(struct http_client_opts *o)
@@ -64,14 +67,15 @@ unsigned http_client_connections(const struct http_client *c)
     return c->link_count;
 }
 
-struct http_place *http_client_place(struct http_client *c, const struct io_addr *to)
+struct http_place *http_client_place(struct http_client *c, const struct io_addr *to, bool secure)
 {
     struct cd_buf key = {0};
-    cd_buf_addf(&key, "%s:%u", to->host, to->port);
+    cd_buf_addf(&key, "%s:%u%s", to->host, to->port, secure ? " TLS" : "");
     struct http_place *p = cd_map_get(&c->places, cd_buf_str(&key));
     if (p == NULL) {
         p = cd_new(struct http_place);
         p->addr = *to;
+        p->secure = secure;
         cd_list_init(&p->waiting);
         cd_list_init(&p->idle);
         (void)cd_map_put(&c->places, cd_buf_str(&key), p);
@@ -98,6 +102,7 @@ static void link_free(struct http_link *k)
     struct http_client *c = k->client;
     struct http_place *p = k->place;
     CD_ASSERT(!io_busy(&k->read.op) && !io_busy(&k->write.op) && !io_busy(&k->kick) && k->call == NULL);
+    CD_ASSERT(!io_busy(&k->secure.op));
     CD_ASSERT(!cd_link_linked(&k->deadline.link) && !cd_link_linked(&k->write_deadline.link));
     cd_link_remove(&k->all);
     c->link_count--;
@@ -135,21 +140,19 @@ static void link_idle(struct http_link *k)
     p->idles++;
 }
 
-static void connect_done(struct io_op *op, int status)
+static void connect_cancel(struct http_link *k)
 {
-    struct http_link *k = CD_CONTAINER(op, struct http_link, connect);
+    io_cancel(&k->connect);
+    io_cancel(&k->secure.op);
+}
+
+/* The connection is there and may be used. */
+static void link_ready(struct http_link *k)
+{
     struct http_place *p = k->place;
     struct http_client *c = k->client;
     p->connecting--;
     deadline_want(k, -1);
-    if (status != IO_OK) {
-        struct http_call_state *s = waiting_first(p);
-        if (s != NULL)
-            http_call_fail(s, k->late ? IO_TIMEDOUT : status, "could not connect");
-        k->state = LINK_CLOSED;
-        link_free(k);
-        return;
-    }
     if (c->stopping) {
         k->state = LINK_BUSY;
         http_link_fail(k, IO_CANCELED, "the client is stopping");
@@ -158,6 +161,45 @@ static void connect_done(struct io_op *op, int status)
         http_place_advance(p, c);
     }
     http_link_settle(k);
+}
+
+/* There will be none. */
+static void link_failed(struct http_link *k, int status, const char *why)
+{
+    struct http_call_state *s = waiting_first(k->place);
+    k->place->connecting--;
+    deadline_want(k, -1);
+    if (s != NULL)
+        http_call_fail(s, k->late ? IO_TIMEDOUT : status, why);
+}
+
+static void secure_done(struct io_op *op, int status)
+{
+    struct http_link *k = CD_CONTAINER(op, struct http_link, secure.op);
+    if (status == IO_OK) {
+        link_ready(k);
+        return;
+    }
+    struct http_place *p = k->place;
+    (void)snprintf(p->why, sizeof p->why, "%s",
+                   k->secure.why[0] != 0 ? k->secure.why : "could not agree on TLS");
+    link_failed(k, status, p->why);
+    k->state = LINK_BUSY; /* The stream is open. */
+    link_close(k, true);
+}
+
+static void connect_done(struct io_op *op, int status)
+{
+    struct http_link *k = CD_CONTAINER(op, struct http_link, connect);
+    if (status != IO_OK) {
+        link_failed(k, status, "could not connect");
+        k->state = LINK_CLOSED;
+        link_free(k);
+    } else if (k->place->secure) {
+        io_stream_secure(&k->stream, k->place->addr.host, &k->secure, secure_done);
+    } else {
+        link_ready(k);
+    }
 }
 
 static void link_open(struct http_place *p, struct http_client *c)
@@ -215,7 +257,7 @@ static void link_close(struct http_link *k, bool abort)
 void http_link_fail(struct http_link *k, int status, const char *why)
 {
     if (k->state == LINK_CONNECTING)
-        io_cancel(&k->connect);
+        connect_cancel(k);
     if (k->state != LINK_FREE && k->state != LINK_BUSY)
         return;
     link_close(k, true);
@@ -240,7 +282,7 @@ static void link_expired(struct http_deadlines *d, struct http_deadline *which, 
     k->deadline_kind = -1;
     if (kind == LINK_CONNECT) {
         k->late = true;
-        io_cancel(&k->connect);
+        connect_cancel(k);
     } else if (kind == LINK_IDLE) {
         link_close(k, false);
         http_link_settle(k);

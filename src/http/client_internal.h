@@ -28,6 +28,7 @@ struct http_link {
     struct http_call_state *call; /* NULL: none, or it was closed. */
     struct io_stream stream;
     struct io_op connect, close, kick;
+    struct io_secure secure;
     struct io_read read; /* Lent. */
     struct io_write write;
     struct http_out out;
@@ -48,6 +49,8 @@ struct http_link {
 /* One address. */
 struct http_place {
     struct io_addr addr;
+    bool secure;
+    char why[200]; /* Why the last connection could not be secured. */
     struct cd_list waiting; /* struct http_call_state */
     struct cd_list idle; /* struct http_link, the newest first. */
     unsigned links, connecting, idles, waiters;
@@ -98,7 +101,7 @@ struct http_call_state {
 
 /* ---- client.c ---- */
 void http_place_advance(struct http_place *p, struct http_client *c); /* Gives waiting calls what there is. */
-struct http_place *http_client_place(struct http_client *c, const struct io_addr *to);
+struct http_place *http_client_place(struct http_client *c, const struct io_addr *to, bool secure);
 void http_link_settle(struct http_link *k); /* Last call of every event; may free k. */
 void http_link_kick(struct http_link *k);
 void http_link_fail(struct http_link *k, int status, const char *why); /* Frees nothing. */

@@ -53,6 +53,7 @@ struct http_ask {
     size_t field_count;
     uint64_t body_len; /* 0: none, HTTP_LEN_CHUNKED: not known. */
     struct cd_str upgrade; /* Not empty: asks to switch to this protocol. */
+    bool secure; /* Of a client: over TLS. Not in the head. */
     bool close; /* Say Connection: close. */
 };
 

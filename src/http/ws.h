@@ -114,7 +114,7 @@ struct http_ws_connect {
 };
 void http_ws_connect(struct http_ws_connect *c, struct http_ws_host *host, struct http_client *client,
                      const struct io_addr *to, struct cd_str target, struct cd_str authority,
-                     const struct http_field *field, size_t field_count, struct cd_str protocols,
+                     const struct http_field *field, size_t field_count, struct cd_str protocols, bool secure,
                      io_done_fn *done);
 
 /* A socket over a stream whose handshake was done elsewhere. The stream becomes the socket's, so do the bytes

@@ -120,7 +120,7 @@ static void connect_cancel(struct io_op *op)
 
 void http_ws_connect(struct http_ws_connect *c, struct http_ws_host *host, struct http_client *client,
                      const struct io_addr *to, struct cd_str target, struct cd_str authority,
-                     const struct http_field *field, size_t field_count, struct cd_str protocols,
+                     const struct http_field *field, size_t field_count, struct cd_str protocols, bool secure,
                      io_done_fn *done)
 {
     struct io *io = http_ws_host_io(host);
@@ -146,7 +146,8 @@ void http_ws_connect(struct http_ws_connect *c, struct http_ws_host *host, struc
                                  .authority = authority,
                                  .field = all,
                                  .field_count = count,
-                                 .upgrade = CD_STR("websocket")};
+                                 .upgrade = CD_STR("websocket"),
+                                 .secure = secure};
     c->op.cancel = connect_cancel;
     http_call_start(&c->call, client, to, &ask, (struct cd_str){NULL, 0}, &c->started, connect_answered);
     cd_free(all);

@@ -205,6 +205,15 @@ void io_stream_peer(const struct io_stream *s, struct io_addr *out);
 void io_stream_read(struct io_stream *s, struct io_read *r, io_done_fn *done);
 /* IO_OK: all bytes were handed on, in order; else some prefix may have gone and the stream is broken. */
 void io_stream_write(struct io_stream *s, struct io_write *w, io_done_fn *done);
+/* TLS, as its client: from IO_OK on what is read and written is inside it. s was opened by io_connect and
+ * nothing is in flight on it meanwhile. The certificate has to be for name, a DNS name or a literal address,
+ * and trusted by this machine. Else s is broken, and why is for people. In the simulator, whose peers speak
+ * no TLS, nothing changes. */
+struct io_secure {
+    struct io_op op;
+    char why[200];
+};
+void io_stream_secure(struct io_stream *s, const char *name, struct io_secure *t, io_done_fn *done);
 /* Half-close: after all earlier writes the peer reads IO_EOF. Reading goes on. */
 void io_stream_finish(struct io_stream *s, struct io_op *op, io_done_fn *done);
 /* Pending reads and writes end first (IO_CANCELED where they did not finish). Bytes already written are still

@@ -12,14 +12,15 @@ struct connection {
     struct io *io;
     struct io_stream stream;
     struct io_op connecting, finishing, closing;
+    struct io_secure secure;
     struct js_async async; /* Of the connect, then of one write at a time. */
     struct js_effect effect; /* The same. */
     struct io_addr to;
     struct io_write write;
     struct cd_str part;
-    struct cd_buf bytes; /* owned; of the write in flight */
+    struct cd_buf bytes; /* owned; of the write in flight, or the name that TLS checks */
     bool is_busy; /* Connecting, writing or finishing. */
-    bool is_open, is_closing;
+    bool is_open, is_closing, is_secure;
     bool is_known; /* JavaScript has its handle. */
     bool gone; /* And has it no more. */
     bool abort; /* The peer shall see a reset. */
@@ -164,6 +165,64 @@ int js_op_tcp_connect(struct js_args *a)
         }
     }
     cd_buf_deinit(&host);
+    return rc;
+}
+
+/* ---- TLS ---- */
+
+static void secure_done(struct io_op *op, int status)
+{
+    struct connection *c = CD_CONTAINER(op, struct connection, secure.op);
+    struct js_async a;
+    bool wanted = js_async_take(&c->async, &a);
+    c->is_busy = false;
+    c->held = true;
+    if (wanted)
+        js_async_status(&a, status, status == IO_OK ? NULL : c->secure.why);
+    c->held = false;
+    free_if_idle(c);
+    js_async_end(&a);
+}
+
+static void secure_cancel(struct js_async *a)
+{
+    struct connection *c = CD_CONTAINER(a, struct connection, async);
+    if (c->effect.waiting)
+        js_effect_cancel(&c->effect);
+    else
+        io_cancel(&c->secure.op);
+}
+
+static void secure_go(struct js_effect *x)
+{
+    struct connection *c = CD_CONTAINER(x, struct connection, effect);
+    if (c->is_open && !c->is_closing)
+        io_stream_secure(&c->stream, cd_buf_cstr(&c->bytes), &c->secure, secure_done);
+    else
+        io_defer(&c->secure.op, c->io, CD_ECLOSED, secure_done);
+}
+
+/* tcp_secure(event, promise, connection, name): TLS from here on. Nothing may be read or written meanwhile.
+ */
+int js_op_tcp_secure(struct js_args *a)
+{
+    struct js_body *b;
+    int rc = js_arg_body(a, 2, &connection_type, &b);
+    if (rc != 0)
+        return rc;
+    struct connection *c = CD_CONTAINER(b, struct connection, body);
+    if (c->is_busy || c->is_secure || b->reading || !c->is_open)
+        return js_throw_error(a->js, JS_ERROR,
+                              "TLS cannot start while the socket is read, written or closed.");
+    cd_buf_clear(&c->bytes);
+    rc = js_to_utf8(a->js, js_arg(a, 3), &c->bytes);
+    if (rc == 0)
+        rc = js_effect_async(a, &c->async, secure_cancel);
+    if (rc == 0) {
+        c->is_busy = c->is_secure = true;
+        c->secure.why[0] = 0;
+        js_effect_start(&c->effect, c->async.event, &c->secure.op, secure_done, secure_go);
+    }
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #define FIELDS_MAX 1024
 
 struct connect_args {
+    bool secure;
     struct io_addr to;
     struct cd_buf host, authority, target, protocols;
     struct cd_buf text;
@@ -141,6 +142,7 @@ static int args_read(struct js_args *a, struct connect_args *r)
     if (r->host.len >= sizeof r->to.host || port > UINT16_MAX)
         return js_throw_error(a->js, JS_TYPE_ERROR, "The address of the WebSocket is too long.");
     r->to.port = (uint16_t)port;
+    r->secure = js_to_bool(a->js, js_arg(a, 8));
     memcpy(r->to.host, cd_buf_cstr(&r->host), r->host.len + 1);
     return 0;
 }
@@ -151,10 +153,12 @@ static void connect_go(struct js_effect *x)
     struct js_worker *w = n->async.w;
     const struct connect_args *r = &n->args;
     http_ws_connect(&n->c, js_sockets_host(w), js_sockets_client(w), &r->to, cd_buf_str(&r->target),
-                    cd_buf_str(&r->authority), r->field, r->count, cd_buf_str(&r->protocols), connect_done);
+                    cd_buf_str(&r->authority), r->field, r->count, cd_buf_str(&r->protocols), r->secure,
+                    connect_done);
 }
 
-/* ws_connect(event, promise, host, port, authority, target, fields, protocols): [socket, protocol]. */
+/* ws_connect(event, promise, host, port, authority, target, fields, protocols, secure): [socket, protocol].
+ */
 int js_op_ws_connect(struct js_args *a)
 {
     struct connect *n = cd_new(struct connect);

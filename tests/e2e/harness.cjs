@@ -75,7 +75,7 @@ exports.Program = Program;
 exports.spawn = (path, args, options) => new Program(path, args.map(String), options);
 
 const bin = process.argv[2];
-exports.program = (name, args = []) => new Program(`${bin}/${name}`, args.map(String));
+exports.program = (name, args = [], options = undefined) => new Program(`${bin}/${name}`, args.map(String), options);
 exports.serve = async (options = {}) => {
     const program = exports.program('http_serve', Object.entries(options).map(([k, v]) => `${k}=${v}`));
     program.port = Number((await program.line(/listening (\d+)/))[1]);

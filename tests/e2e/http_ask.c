@@ -139,7 +139,7 @@ static void ws_run(struct ask *a, struct cd_str target, uint64_t messages)
     struct talk t = {.a = a, .left = (unsigned)messages};
     struct http_ws_connect c = {.status = 0};
     http_ws_connect(&c, a->sockets, a->client, &a->to, target, CD_STR("127.0.0.1"), NULL, 0,
-                    CD_STR("other, bounce"), NULL);
+                    CD_STR("other, bounce"), false, NULL);
     int status = io_await(&c.op, IO_FOREVER);
     if (status == IO_OK) {
         t.ws = c.ws;

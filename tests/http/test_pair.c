@@ -308,7 +308,7 @@ static void clients_start(struct pair *p, uint64_t seed)
             cd_rng_seed(&t->rng, seed + i, CD_STR("talker"));
             const struct io_addr to = {.host = "server", .port = RIG_PORT};
             http_ws_connect(&t->connect, p->client_sockets, p->client, &to, CD_STR("/socket"),
-                            CD_STR("server"), NULL, 0, CD_STR("other, bounce"), talk_connected);
+                            CD_STR("server"), NULL, 0, CD_STR("other, bounce"), false, talk_connected);
         }
     }
 }

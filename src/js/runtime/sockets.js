@@ -5,15 +5,17 @@ import { ReadableStream, bytesOf } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 import { parseUrlParts } from './url.js';
 
-const { tcp_connect, tcp_write, tcp_abort, source_read, source_close } = host;
+const { tcp_connect, tcp_secure, tcp_write, tcp_abort, source_read, source_close } = host;
 const MAKE = Object.freeze({});
-const NO_TLS = 'because its sockets have no TLS';
 const nothing = () => {};
 
 class Socket {
     #context;
+    #where;
     #secure;
     #halfOpen;
+    #connected; // a promise of [handle, address]
+    #upgraded = false;
     #opened;
     #handle; // a promise of the host's number
     #closed = Promise.withResolvers();
@@ -24,12 +26,15 @@ class Socket {
     #readEnded = false;
     #failure = null; // { error }: it broke, or was never there
 
-    constructor(make, { hostname, port }, secure, halfOpen) {
+    // A socket to there, or one that goes on where another, which stays without TLS, has ended: from, a promise of [handle, address].
+    constructor(make, where, secure, halfOpen, from = undefined, name = where.hostname) {
         if (make !== MAKE) throw new TypeError('Illegal constructor');
         const context = (this.#context = needContext());
+        this.#where = where;
         this.#secure = secure;
         this.#halfOpen = halfOpen;
-        const connected = startFor(context, tcp_connect, hostname, port);
+        const connected = this.#start(context, from ?? startFor(context, tcp_connect, where.hostname, where.port), name);
+        this.#connected = connected;
         this.#handle = connected.then(([handle]) => handle);
         this.#opened = connected.then(([, remoteAddress]) => ({ remoteAddress, localAddress: undefined }));
         connected.catch((error) => this.#lost(error));
@@ -48,6 +53,18 @@ class Socket {
         });
     }
 
+    async #start(context, from, name) {
+        const connected = await from;
+        if (this.#secure === 'on') {
+            try {
+                await startFor(context, tcp_secure, connected[0], name);
+            } catch (error) {
+                source_close(connected[0]);
+                throw error;
+            }
+        }
+        return connected;
+    }
     async #pull(controller) {
         checkContext(this.#context, 'Socket');
         if (this.#failure !== null) throw this.#failure.error;
@@ -109,7 +126,7 @@ class Socket {
         return this.#closed.promise;
     }
     get upgraded() {
-        return false;
+        return this.#upgraded;
     }
     get secureTransport() {
         return this.#secure;
@@ -123,9 +140,17 @@ class Socket {
             this.#closed.resolve();
         }, nothing);
     }
-    startTls() {
+    // The connection goes on in the socket that this gives; this one ends.
+    startTls(options = undefined) {
+        if (this.#secure === 'on') throw new TypeError('Cannot startTls on a TLS socket.');
         if (this.#secure !== 'starttls') throw new TypeError("The `secureTransport` socket option must be set to 'starttls' for startTls to be used.");
-        throw new Error(`startTls() is not implemented in celld, ${NO_TLS}.`);
+        if (this.#upgraded) throw new TypeError('The socket has been upgraded already.');
+        if (this.#isClosed) throw new TypeError('The socket is closed.');
+        checkContext(this.#context, 'Socket');
+        const name = options?.expectedServerHostname === undefined ? this.#where.hostname : `${options.expectedServerHostname}`;
+        this.#upgraded = this.#isClosed = true;
+        this.#closed.resolve();
+        return new Socket(MAKE, this.#where, 'on', this.#halfOpen, this.#connected, name);
     }
 }
 shape(Socket);
@@ -150,7 +175,6 @@ export function connect(address, options = undefined) {
     if (!/^[\w.:%-]+$/.test(where.hostname)) throw new TypeError('Specified address is empty string, contains unsupported characters or is too long.');
     const secure = options?.secureTransport === undefined ? 'off' : `${options.secureTransport}`;
     if (secure !== 'off' && secure !== 'on' && secure !== 'starttls') throw new TypeError(`Unsupported value in secureTransport socket option: ${secure}`);
-    if (secure === 'on') throw new Error(`connect() with secureTransport "on" is not implemented in celld, ${NO_TLS}.`);
     return new Socket(MAKE, where, secure, Boolean(options?.allowHalfOpen));
 }
 

@@ -493,9 +493,9 @@ function protocolsOf(protocols) {
 
 // A promise of [Wire, protocol]. target: { protocol, host, hostname, port, path }.
 async function connect(context, target, fields, protocols) {
-    if (target.protocol === 'wss:' || target.protocol === 'https:') throw new Error(`Cannot open ${target.protocol}//${target.host}: WebSockets over TLS (wss://) are not implemented in celld, because its sockets have no TLS.`);
+    const secure = target.protocol === 'wss:' || target.protocol === 'https:';
     const hostname = target.hostname[0] === '[' ? target.hostname.slice(1, -1) : target.hostname;
-    const [handle, protocol] = await startFor(context, ws_connect, hostname, target.port === '' ? 80 : Number(target.port), target.host, target.path, fields, protocols.join(', '));
+    const [handle, protocol] = await startFor(context, ws_connect, hostname, target.port === '' ? (secure ? 443 : 80) : Number(target.port), target.host, target.path, fields, protocols.join(', '), secure);
     return [new Wire(handle, context), protocol];
 }
 
