@@ -258,6 +258,14 @@ bool store_log_name_parse(struct store_log_name *out, struct cd_str key)
     return true;
 }
 
+bool store_loss_slot_parse(uint64_t *slot, struct cd_str key)
+{
+    struct cd_str session;
+    return after_prefix(&key, CD_STR("log/")) && after_session(&key, &session) &&
+           after_prefix(&key, CD_STR("loss/slot-")) && without_suffix(&key, CD_STR(".json")) &&
+           lower_hex(key, 16) && cd_str_hex_u64(key, slot) == 0;
+}
+
 bool store_lease_name_parse(struct cd_str *node, struct cd_str key)
 {
     if (!after_prefix(&key, CD_STR(STORE_PREFIX_NODES)) || !without_suffix(&key, CD_STR(".json")) ||

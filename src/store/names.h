@@ -68,6 +68,8 @@ struct store_log_name {
 };
 /* False when key is not below the log of a session at all. */
 bool store_log_name_parse(struct store_log_name *out, struct cd_str key);
+/* The slot of log/<session>/loss/slot-<slot>.json. */
+bool store_loss_slot_parse(uint64_t *slot, struct cd_str key);
 bool store_lease_name_parse(struct cd_str *node, struct cd_str key); /* nodes/<node>.json */
 
 struct store_wake_name {

@@ -97,6 +97,10 @@ static void test_keys_of_a_log_are_told_apart(void **state)
         if (n.kind == STORE_LOG_SLOT)
             assert_int_equal(n.number, rows[i].number);
     }
+    uint64_t slot = 0;
+    assert_true(store_loss_slot_parse(&slot, CD_STR("log/" SESSION "/loss/slot-0000000000000010.json")));
+    assert_int_equal(slot, 16);
+    assert_false(store_loss_slot_parse(&slot, CD_STR("log/" SESSION "/loss/e1.json")));
     struct cd_str node;
     assert_true(store_lease_name_parse(&node, CD_STR("nodes/a.b.json")));
     assert_str_is(node, "a.b");
