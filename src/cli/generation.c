@@ -4,8 +4,10 @@
 #include "base/json.h"
 #include "deploy/compat.h"
 
-static const char *const kinds[] = {
-    [DEPLOY_SERVICE] = "service", [DEPLOY_PLAIN_TEXT] = "plain_text", [DEPLOY_JSON] = "json"};
+static const char *const kinds[] = {[DEPLOY_SERVICE] = "service",
+                                    [DEPLOY_PLAIN_TEXT] = "plain_text",
+                                    [DEPLOY_JSON] = "json",
+                                    [DEPLOY_DURABLE_OBJECT] = "durable_object"};
 
 /* One binding for the prelude (runtime/bindings.js). CD_EUNSUPPORTED for kinds that nothing serves yet. */
 static int binding_add(struct cd_json_out *o, const struct deploy_binding *b, struct cd_buf *why)
@@ -25,6 +27,11 @@ static int binding_add(struct cd_json_out *o, const struct deploy_binding *b, st
         cd_json_out_str(o, b->service.service);
         cd_json_out_key(o, "entrypoint");
         cd_json_out_str(o, b->service.entrypoint);
+    } else if (b->kind == DEPLOY_DURABLE_OBJECT) {
+        cd_json_out_key(o, "class");
+        cd_json_out_str(o, b->durable_object.class_name);
+        cd_json_out_key(o, "script"); /* Empty: its own. */
+        cd_json_out_str(o, b->durable_object.script_name);
     } else {
         cd_json_out_key(o, "text");
         cd_json_out_str(o, b->kind == DEPLOY_JSON ? b->json : b->text);
@@ -117,14 +124,22 @@ static bool has(const struct cli_generation *g, struct cd_str script)
     return false;
 }
 
+/* The other script that a binding leads to; empty: none. */
+static struct cd_str target_of(const struct deploy_binding *b)
+{
+    if (b->kind == DEPLOY_SERVICE)
+        return b->service.service;
+    return b->kind == DEPLOY_DURABLE_OBJECT ? b->durable_object.script_name : (struct cd_str){0};
+}
+
 /* Loads what the scripts bind until nothing is missing: the list grows while it is walked. */
 static int targets_load(struct cli_generation *g, struct io *io, struct io_bucket *bucket, struct cd_buf *why)
 {
     for (unsigned i = 0; i < g->count; i++) {
         const struct deploy_app *app = g->app[i];
         for (unsigned b = 0; b < app->binding_count; b++) {
-            struct cd_str target = app->bindings[b].service.service;
-            if (app->bindings[b].kind != DEPLOY_SERVICE || has(g, target))
+            struct cd_str target = target_of(&app->bindings[b]);
+            if (target.len == 0 || has(g, target))
                 continue;
             if (g->count == CLI_SCRIPTS_MAX) {
                 cd_buf_addf(why, "more than %d scripts bind each other", CLI_SCRIPTS_MAX);

@@ -3,6 +3,7 @@
 
 #include "js/ops.h"
 #include "js/site.h"
+#include "js/wire.h"
 
 #define LOOK_NS IO_MS(100)
 #define MEMORY_EXCEEDED "Durable Object's isolate exceeded its memory limit and was reset."
@@ -81,6 +82,11 @@ struct cell *js_cell_cell(const struct js_cell *c)
 const struct cell_close *js_cell_close(const struct js_cell *c)
 {
     return c->close.text.len > 0 ? &c->close : NULL;
+}
+
+bool js_cell_ends(const struct js_cell *c)
+{
+    return c->reset || c->stopping;
 }
 
 int js_arg_cell(struct js_args *a, unsigned index, struct js_cell **out)
@@ -407,8 +413,12 @@ void js_cells_free(struct js_cells *h)
 
 static void open(void *arg, struct cell *cell, struct cell_wire *wire)
 {
-    (void)arg, (void)cell;
-    cell_wire_close(wire, &(struct cell_close){.text = CD_STR("Calls of Durable Objects are not available")});
+    struct js_cell *c = cell_user(cell);
+    (void)arg;
+    if (c->ended) /* A reset is under way. */
+        cell_wire_close(wire, &c->close);
+    else
+        js_wire_attach(&c->event, wire);
 }
 
 static void wake(void *arg, struct cell *cell)

@@ -37,6 +37,8 @@ void js_cells_serve(struct js_cells *h, struct js_site *site);
 
 struct js_cell *js_cell_of(struct js_event *e); /* NULL: the event is not a cell's. */
 struct cell *js_cell_cell(const struct js_cell *c);
+/* Its end was decided: nothing may be delivered to it any more. */
+bool js_cell_ends(const struct js_cell *c);
 /* The cell whose event's id is an argument; throws when it has ended. What it has written when the turn ends
  * is committed then, so host functions of storage find their cell by this. */
 CD_MUST_USE int js_arg_cell(struct js_args *a, unsigned index, struct js_cell **out);

@@ -57,4 +57,5 @@ void js_effect_cancel(struct js_effect *x)
         return js_throw_error(a->js, JS_ERROR, "Durable Objects are not served by this program.");           \
     }
 JS_OPS_CELLS(X)
+JS_OPS_WIRE(X)
 #undef X

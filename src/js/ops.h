@@ -15,6 +15,7 @@
 #include "js/ops_rpc.h"
 #include "js/ops_storage.h"
 #include "js/ops_text.h"
+#include "js/ops_wire.h"
 #include "js/ops_ws.h"
 
 #define JS_OPS(X)                                                                                            \
@@ -27,7 +28,8 @@
     JS_OPS_NODE(X)                                                                                           \
     JS_OPS_RPC(X)                                                                                            \
     JS_OPS_CELLS(X)                                                                                          \
-    JS_OPS_STORAGE(X)
+    JS_OPS_STORAGE(X)                                                                                        \
+    JS_OPS_WIRE(X)
 
 struct js_args;
 #define X(name) int js_op_##name(struct js_args *a);

@@ -164,6 +164,11 @@ void js_site_halt(struct js_site *s)
     }
 }
 
+struct cell_router *js_site_router(const struct js_site *s)
+{
+    return s->opts.router;
+}
+
 unsigned js_site_events(const struct js_site *s)
 {
     unsigned count = 0;

@@ -8,6 +8,7 @@
 
 #include "js/worker.h"
 
+struct cell_router;
 struct http_exchange;
 struct js_site;
 struct js_watch;
@@ -18,6 +19,7 @@ struct js_site_opts {
     unsigned count;
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
     struct js_watch *watch; /* Borrowed; NULL: nobody looks for turns that do not end. */
+    struct cell_router *router; /* Borrowed: where Durable Objects are called; NULL: nowhere. */
     const struct js_worker_hooks *hooks; /* Borrowed. */
     void *arg;
 };
@@ -44,6 +46,7 @@ void js_site_cell_left(struct js_site *s, struct js_worker *w);
 bool js_site_closing(const struct js_site *s);
 bool js_site_has(const struct js_site *s, struct cd_str script);
 unsigned js_site_events(const struct js_site *s);
+struct cell_router *js_site_router(const struct js_site *s);
 
 /* ---- Turns that do not end: runtime.md 2.2, step 5 ---- */
 

@@ -27,6 +27,7 @@ enum js_export {
     JS_EXPORT_CELL_START,
     JS_EXPORT_CELL_STOP,
     JS_EXPORT_CELL_ALARM,
+    JS_EXPORT_WIRE,
     JS_EXPORT_COUNT
 };
 

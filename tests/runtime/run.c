@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cells.h"
 #include "http/server.h"
 #include "io_real/io_real.h"
 #include "js/engine.h"
@@ -71,6 +72,7 @@ static void finish(struct runner *r, int code)
 {
     r->code = code;
     io_cancel(&r->limit.op);
+    cells_close();
     js_site_close(r->site, 0, &r->closed, on_closed);
 }
 
@@ -159,14 +161,20 @@ static void entry(struct io *io, void *arg)
     if (io_loop_index(io) != 0)
         return;
     js_worker_platform(false);
-    const struct js_site_opts opts = {
-        .io = io, .bundles = r->bundle, .count = r->scripts, .hooks = &hooks, .arg = r};
+    const struct js_site_opts opts = {.io = io,
+                                      .bundles = r->bundle,
+                                      .count = r->scripts,
+                                      .router = cells_open(io),
+                                      .hooks = &hooks,
+                                      .arg = r};
     r->site = js_site_open(&opts);
+    cells_serve(r->site);
     r->worker = js_site_worker(r->site, r->bundle[0].script, &why);
     if (r->worker == NULL) {
         fprintf(stderr, "js_run: %s\n", cd_buf_cstr(&why));
         cd_buf_deinit(&why);
         r->code = 1;
+        cells_close();
         js_site_close(r->site, 0, &r->closed, on_closed);
         return;
     }

@@ -1,4 +1,5 @@
 // bindings.js: env. runtime.md 4; config.md 5.
+import { newNamespace } from './durable.js';
 import { newFetcher } from './service.js';
 import { LoopbackChannel } from './service_local.js';
 import { RemoteChannel } from './service_remote.js';
@@ -16,6 +17,8 @@ export const scriptName = () => script;
 const makers = {
     plain_text: (b) => b.text,
     json: (b) => JSON.parse(b.text),
+    // Its class may be of another script. No I/O: the class is looked for when a cell starts.
+    durable_object: (b, config) => newNamespace(b.script || config.script, b.class),
     service(b, config) {
         const entrypoint = b.entrypoint || 'default';
         if (b.service !== config.script) {

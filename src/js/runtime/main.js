@@ -29,6 +29,8 @@ import { call } from './service_remote.js';
 import { cellAlarm, cellStart, cellStop } from './cells.js';
 import { newStorage } from './storage.js';
 import './storage_cell.js';
+import { wireMessage } from './wire_session.js';
+import './wire_cell.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
 
@@ -54,4 +56,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, wire: wireMessage, DOMException };

@@ -287,7 +287,7 @@ export function settleMessage(message) {
     if (message === undefined || message.live === null) return undefined;
     const waits = [];
     message.data.types.forEach((type, i) => {
-        if (type === 'promise') waits.push(message.live[i].then((result) => (message.live[i] = result)));
+        if (type === 'promise' && !('data' in message.live[i])) waits.push(message.live[i].then((result) => (message.live[i] = result)));
     });
     return waits.length === 0 ? undefined : Promise.all(waits);
 }
@@ -336,9 +336,10 @@ const makers = {
     readable: (_, share, to) => share.open(to.context),
     writable: (_, share, to) => share.open(to.context),
     stub: (_, client, to) => newStub(client, to.context, to),
-    service: (_, channel) => newFetcher(channel),
+    service: (_, channel) => channel.object?.() ?? newFetcher(channel),
     promise: (_, message, to) => decode(message, to),
 };
+export const knownType = (type) => typeof type === 'string' && Object.hasOwn(makers, type);
 
 // to: { context, add(ref) }: whose the value is, and who owns its stubs.
 export function decode(message, to) {

@@ -10,8 +10,8 @@ import { WritableStream } from './streams/writable.js';
 
 const { message_copy } = host;
 
-const PREMATURE = 'ReadableStream received over RPC disconnected prematurely.';
-const GONE = 'WritableStream received over RPC was disconnected because the remote execution context has ended.';
+export const PREMATURE = 'ReadableStream received over RPC disconnected prematurely.';
+export const GONE = 'WritableStream received over RPC was disconnected because the remote execution context has ended.';
 
 const quiet = () => {};
 const copyOf = (chunk) => (chunk instanceof Uint8Array ? chunk.slice() : message_copy(chunk));

@@ -116,5 +116,22 @@ shape(Fetcher);
 export class LoopbackServiceStub extends Fetcher {}
 shape(LoopbackServiceStub);
 
+// Stubs of Durable Objects: durable.js has their channels.
+const objectOf = (stub) => {
+    const channel = channelOf(stub);
+    if (channel?.id === undefined) throw new TypeError('Illegal invocation');
+    return channel;
+};
+class ObjectStub extends Fetcher {
+    get id() {
+        return objectOf(this).id;
+    }
+    get name() {
+        return objectOf(this).name;
+    }
+}
+shape(ObjectStub, 'DurableObject');
+
+export const newObjectStub = (channel) => wildcard(new ChannelState(channel), ObjectStub.prototype, false);
 export const newFetcher = (channel) => wildcard(new ChannelState(channel), Fetcher.prototype, false);
 export const newExport = (name) => wildcard(new ChannelState(new LoopbackChannel(name)), LoopbackServiceStub.prototype, true);

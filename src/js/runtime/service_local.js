@@ -60,36 +60,51 @@ export function serveCall(context, name, props, path, message, posted) {
     return serve(context, receiver, path, message, true, posted);
 }
 
-// Runs the fetch handler of the entrypoint `name`: respond(response) or fail(message), once each, if the event does not end before.
+// Runs run(), which gives a Response or a promise of one: respond(parts) or fail(error).
+export function answerRequest(run, respond, fail) {
+    const answered = (response) => {
+        let parts;
+        try {
+            if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
+            if (response.status === 0) throw new TypeError('Return value from serve handler must not be an error response (like Response.error())');
+            const state = bodyState(response);
+            if (state !== null && state.unusable) throw new TypeError(USED);
+            parts = { status: response.status, statusText: response.statusText, fields: flatHeaders(response.headers), state, webSocket: response.webSocket };
+        } catch (error) {
+            return fail(error);
+        }
+        respond(parts);
+    };
+    try {
+        const result = run();
+        if (isResponse(result)) answered(result);
+        else Promise.resolve(result).then(answered, fail);
+    } catch (error) {
+        fail(error);
+    }
+}
+
+// Runs the fetch handler of the entrypoint `name`: respond(parts) or fail(message), once each, if the event does not end before.
 export function serveFetch(context, name, props, request, respond, fail) {
     const failed = (error) => {
         reportThrown('fetch', error);
         fail(encodeThrown(error, context));
         context.leave();
     };
-    const answered = (response) => {
+    const run = () => {
+        const handler = entrypointHandler(entrypoint(name), 'fetch', context, propsOf(props));
+        if (handler === undefined) throw new Error('Handler does not export a fetch() function.');
+        return handler(request);
+    };
+    const answered = (parts) => {
         try {
-            if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
-            if (response.status === 0) throw new TypeError('Return value from serve handler must not be an error response (like Response.error())');
-            const state = bodyState(response);
-            if (state !== null && state.unusable) throw new TypeError(USED);
-            if (!context.ended) {
-                respond({ status: response.status, statusText: response.statusText, fields: flatHeaders(response.headers), state, webSocket: response.webSocket });
-            }
+            if (!context.ended) respond(parts);
             context.leave();
         } catch (error) {
             failed(error);
         }
     };
-    try {
-        const handler = entrypointHandler(entrypoint(name), 'fetch', context, propsOf(props));
-        if (handler === undefined) throw new Error('Handler does not export a fetch() function.');
-        const result = handler(request);
-        if (isResponse(result)) answered(result);
-        else Promise.resolve(result).then(answered, failed);
-    } catch (error) {
-        failed(error);
-    }
+    answerRequest(run, answered, failed);
 }
 
 // The entrypoint `name` of this script.

@@ -14,6 +14,7 @@ import { inboundRequest } from './http.js';
 import { decode, dropMessage, encodeThrown } from './rpc_message.js';
 import { shareReadable } from './rpc_streams.js';
 import { Call, Deferred, Failure, Group, PendingClient } from './rpc_target.js';
+import { CellChannel } from './durable.js';
 import { LoopbackChannel, callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
 import { scriptName } from './bindings.js';
 import { ReadableStream, bytesOf, sourceStream } from './streams.js';
@@ -168,8 +169,8 @@ function unship(wire, pipes, context) {
     return { data: wire.data, live, given: null };
 }
 
-// The channel to an entrypoint of any script of the application.
-const channelAt = ({ script, entrypoint, props }) => (script === scriptName() ? new LoopbackChannel(entrypoint, props) : new RemoteChannel(script, entrypoint, props));
+// The channel to a cell, or to an entrypoint of any script of the application.
+export const channelAt = ({ script, entrypoint, props, cell }) => cell !== undefined ? new CellChannel(script, ...cell) : (script === scriptName() ? new LoopbackChannel(entrypoint, props) : new RemoteChannel(script, entrypoint, props));
 
 function shipBody(state, context, pipes, holds) {
     if (state === null) return null;

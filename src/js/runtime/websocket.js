@@ -97,6 +97,9 @@ class Pump {
         else if (kind === CLOSING) this.to.close(a, b);
         else if (!clean) this.to.abort();
     }
+    lost() { // The cell's wire, and nothing is known about the socket there. runtime.md 5.5.
+        this.to.close(1012, '');
+    }
 }
 
 // ---- WebSocket
@@ -253,7 +256,7 @@ export class WebSocket extends EventTarget {
         if (options?.allowHalfOpen !== undefined) end.halfOpen = Boolean(options.allowHalfOpen);
         needContext();
         end.accept(currentFrame());
-        if (end.link instanceof Wire) end.link.listen(end);
+        if (!(end.link instanceof Local)) end.link.listen(end);
     }
 
     send(message) {
@@ -471,6 +474,17 @@ export function lendWebSocket(socket, context, to) {
         else link.abort();
     });
 }
+
+// A cell answers with a socket: makeLink() gives what it talks to from now on, a link like Wire. Returns the protocol that the answer
+// names. Throws when it cannot be returned.
+export function returnWebSocket(socket, makeLink, fields) {
+    const end = endOf(socket);
+    checkReturnable(end);
+    couple(end, makeLink());
+    for (let i = 0; i < fields.length; i += 2) if (fields[i].toLowerCase() === 'sec-websocket-protocol') return fields[i + 1];
+    return '';
+}
+export { received as receivedWebSocket };
 
 // ---- Sockets to servers
 

@@ -1,0 +1,93 @@
+// wire_socket.js: a WebSocket over a wire: the answer to a request has brought it, and from then on the wire carries its messages.
+//
+// It is a link of websocket.js. Its messages are plain bytes, so that neither end needs JavaScript for them.
+import { need } from './wire_session.js';
+import { BINARY, CLOSING, ENDED, TEXT } from './wire_kinds.js';
+
+const MESSAGE = 0, CLOSED = 1, LOST = 2; // as websocket.js has them
+
+export class WireSocket {
+    target = null; // whose receive() hears of it
+    onEnded = null;
+    #waiting = []; // what came before somebody listened
+    #sent = null; // what is to be sent once the answer has been
+    #open = true;
+    #in = true; // The other side may send.
+    #out = true;
+
+    constructor(session) {
+        this.session = session;
+        if (session.server !== undefined) this.#sent = [];
+        session.socket = this;
+        session.hold();
+    }
+    // At the cell's end: the answer has been sent.
+    start() {
+        const sent = this.#sent ?? [];
+        this.#sent = null;
+        for (const [kind, id, value] of sent) this.#post(kind, id, value);
+    }
+    #post(kind, id, value) {
+        if (!this.#open) return;
+        if (this.#sent !== null) this.#sent.push([kind, id, value]);
+        else this.session.send(kind, id, value);
+        if (kind === CLOSING) {
+            this.#out = false;
+            this.#settle();
+        }
+    }
+    send(data) {
+        this.#post(typeof data === 'string' ? TEXT : BINARY, 0, data);
+    }
+    close(code, reason) {
+        this.#post(CLOSING, code, reason);
+    }
+    abort() {
+        this.#post(ENDED, 1006, '');
+        this.#end();
+    }
+    unsent() {
+        return 0;
+    }
+    listen(target) {
+        this.target = target;
+        const waiting = this.#waiting;
+        this.#waiting = [];
+        for (const [kind, a, b, c] of waiting) target.receive(kind, a, b, c);
+    }
+
+    receive(kind, id, value) {
+        need(this.#in, 'after the last of a socket');
+        if (kind === TEXT) this.#tell(MESSAGE, value);
+        else if (kind === BINARY) this.#tell(MESSAGE, value.buffer);
+        else if (kind === CLOSING) {
+            this.#in = false;
+            this.#tell(CLOSED, id, value, true);
+            this.#settle();
+        } else this.#lose(id, value);
+    }
+    lost() {
+        if (this.#in && this.target?.lost !== undefined) this.target.lost();
+        else if (this.#in) this.#lose(1006, '');
+        this.#end();
+    }
+    #lose(code, reason) {
+        this.#in = false;
+        if (this.#open) this.#tell(LOST, code, reason, false);
+        this.#end();
+    }
+    #tell(kind, a, b, c) {
+        if (this.target === null) this.#waiting.push([kind, a, b, c]);
+        else this.target.receive(kind, a, b, c);
+    }
+    #settle() {
+        if (!this.#in && !this.#out) this.#end();
+    }
+    #end() {
+        if (!this.#open) return;
+        this.#open = false;
+        this.onEnded?.();
+        if (this.session.socket === this) this.session.socket = null;
+        this.session.drop();
+    }
+}
