@@ -82,6 +82,47 @@ uint64_t ltx_coverage(const struct ltx_object *object, size_t count, uint64_t fi
     return cur == from ? 0 : cur;
 }
 
+/* ---- Compaction ---- */
+
+uint64_t ltx_compacted(const struct ltx_object *object, size_t count, uint64_t first_txid)
+{
+    uint64_t reach = first_txid - 1;
+    for (size_t i = 0; i < count; i++) {
+        if (object[i].level == LTX_L1 && object[i].max_txid > reach)
+            reach = object[i].max_txid;
+    }
+    return reach;
+}
+
+size_t ltx_compact_pick(const struct ltx_object *object, size_t count, uint64_t first_txid,
+                        size_t source[LTX_COMPACT_SOURCES])
+{
+    struct ltx_object *small = cd_alloc(count * sizeof *small + 1);
+    uint64_t cur = ltx_compacted(object, count, first_txid), bytes = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) { /* Others lead nowhere. */
+        small[i] = object[i];
+        if (object[i].level != LTX_L0)
+            small[i].max_txid = 0;
+    }
+    for (size_t next; n < LTX_COMPACT_SOURCES && (next = choose(small, count, UINT64_MAX, cur)) != NONE;) {
+        if (n > 0 && bytes + small[next].size > LTX_COMPACT_BYTES)
+            break;
+        source[n++] = next;
+        bytes += small[next].size;
+        cur = small[next].max_txid;
+    }
+    cd_free(small);
+    return n;
+}
+
+bool ltx_compact_due(uint64_t folded_txid, uint64_t compacted_txid, uint64_t pending_bytes,
+                     uint64_t min_txids, uint64_t min_bytes)
+{
+    return folded_txid > compacted_txid &&
+           (folded_txid - compacted_txid >= min_txids || pending_bytes >= min_bytes);
+}
+
 /* ---- The chain ---- */
 
 static int by_number(const void *a, const void *b)
@@ -233,6 +274,22 @@ struct ltx_weight ltx_chain_weight(const struct ltx_chain *c)
         }
     }
     return w;
+}
+
+bool ltx_join_opts(const struct ltx_chain *c, uint64_t epoch, struct ltx_merge_opts *o)
+{
+    if (c->count < 2)
+        return false;
+    const struct ltx_object *image = &c->object[0];
+    *o = (struct ltx_merge_opts){0};
+    if (image->epoch == epoch) {
+        o->min_txid = image->max_txid + 1;
+    } else {
+        o->epoch = epoch;
+        o->base_epoch = image->epoch;
+        o->base_txid = image->max_txid;
+    }
+    return true;
 }
 
 enum ltx_shorten ltx_shorten_decide(const struct ltx_weight *w, bool handoff)

@@ -36,6 +36,22 @@ enum ltx_fault ltx_plan_epoch(const struct ltx_object *object, size_t count, uin
  * that row's, base txid + 1; 0: where the objects begin. 0: not at all. */
 uint64_t ltx_coverage(const struct ltx_object *object, size_t count, uint64_t first_txid);
 
+/* ---- Compaction of one epoch (fleet.md 5.7) ---- */
+
+#define LTX_COMPACT_SOURCES 256u
+#define LTX_COMPACT_BYTES (64u << 20)
+
+/* How far L1 reaches: the highest max, or first_txid - 1. */
+uint64_t ltx_compacted(const struct ltx_object *object, size_t count, uint64_t first_txid);
+/* The L0 objects that the next L1 is made of, as indices, oldest first; 0: there is none to be made. They
+ * chain without a gap from ltx_compacted on, and stay within the two bounds, but for a first one that is too
+ * large and comes alone. The result is that of ltx_merge with min_txid = ltx_compacted + 1. */
+size_t ltx_compact_pick(const struct ltx_object *object, size_t count, uint64_t first_txid,
+                        size_t source[LTX_COMPACT_SOURCES]);
+/* Whether it is time: enough transactions, or enough bytes, that are in no L1 yet. */
+bool ltx_compact_due(uint64_t folded_txid, uint64_t compacted_txid, uint64_t pending_bytes,
+                     uint64_t min_txids, uint64_t min_bytes);
+
 /* ---- The chain across epochs ---- */
 
 /* It is asked what it wants until it is done; the caller lists and reads. One epoch's listing and one header
@@ -81,6 +97,11 @@ struct ltx_weight {
     unsigned epochs;
 };
 struct ltx_weight ltx_chain_weight(const struct ltx_chain *c);
+
+/* A join (5.14) of a whole chain by the owner of epoch: the sources are all objects of c but the first, the
+ * image; o is what ltx_merge makes one object of, [image's last + 1 .. reach]. False: there is nothing to
+ * join. */
+bool ltx_join_opts(const struct ltx_chain *c, uint64_t epoch, struct ltx_merge_opts *o);
 
 enum ltx_shorten { LTX_KEEP, LTX_JOIN, LTX_IMAGE };
 /* Whether a chain has become longer than it pays, and what shortens it (5.14). handoff: a successor is about

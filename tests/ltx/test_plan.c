@@ -102,6 +102,39 @@ static void test_coverage_counts_from_the_first_row(void **state)
     assert_int_equal(ltx_coverage(join, 2, 5), 9);
 }
 
+static void test_compaction_goes_on_where_it_ended(void **state)
+{
+    (void)state;
+    static const struct ltx_object o[] = {O(LTX_L0, 5, 6),   O(LTX_L0, 7, 9),   O(LTX_L1, 5, 8),
+                                          O(LTX_L0, 10, 10), O(LTX_L0, 12, 12), O(LTX_L9, 1, 12)};
+    size_t source[LTX_COMPACT_SOURCES];
+    assert_int_equal(ltx_compacted(o, 2, 5), 4);
+    assert_int_equal(ltx_compact_pick(o, 2, 5, source), 2);
+    assert_true(source[0] == 0 && source[1] == 1);
+    assert_int_equal(ltx_compacted(o, 6, 5), 8);
+    assert_int_equal(ltx_compact_pick(o, 6, 5, source), 2); /* Up to the gap at 11. */
+    assert_true(source[0] == 1 && source[1] == 3);
+    assert_int_equal(ltx_compact_pick(o, 1, 4, source), 0); /* The first row is not there yet. */
+    assert_int_equal(ltx_compact_pick(o, 0, 5, source), 0);
+}
+
+static void test_compaction_stays_within_its_bounds(void **state)
+{
+    (void)state;
+    static struct ltx_object o[300];
+    size_t source[LTX_COMPACT_SOURCES];
+    for (unsigned i = 0; i < 300; i++)
+        o[i] = (struct ltx_object){7, LTX_L0, i + 1, i + 1, 1000, 0};
+    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 256);
+    o[3].size = LTX_COMPACT_BYTES - 3000;
+    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 4);
+    o[0].size = LTX_COMPACT_BYTES + 1;
+    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 1);
+    assert_true(ltx_compact_due(266, 10, 0, 256, 100) && !ltx_compact_due(265, 10, 0, 256, 100));
+    assert_true(ltx_compact_due(11, 10, 100, 256, 100) && !ltx_compact_due(11, 10, 99, 256, 100));
+    assert_false(ltx_compact_due(10, 10, 1000, 256, 100));
+}
+
 /* ---- Chains across epochs ---- */
 
 struct store {
@@ -266,6 +299,11 @@ static void test_the_position_and_weight_of_a_chain(void **state)
     assert_int_equal(w.image_bytes, 10);
     assert_int_equal(w.delta_bytes, 30);
     assert_int_equal(w.delta_objects, 3);
+    struct ltx_merge_opts m;
+    assert_true(ltx_join_opts(&c, 7, &m));
+    assert_true(m.epoch == 7 && m.base_epoch == 1 && m.base_txid == 4 && m.min_txid == 0);
+    assert_true(ltx_join_opts(&c, 1, &m));
+    assert_true(m.epoch == 0 && m.min_txid == 5);
     ltx_chain_deinit(&c);
 }
 
@@ -297,6 +335,8 @@ static void test_when_a_chain_is_shortened(void **state)
 CD_TESTS(plan, cmocka_unit_test(test_within_an_epoch_the_object_that_leads_farthest_is_next),
          cmocka_unit_test(test_a_gap_is_never_passed), cmocka_unit_test(test_every_small_set_of_ranges),
          cmocka_unit_test(test_coverage_counts_from_the_first_row),
+         cmocka_unit_test(test_compaction_goes_on_where_it_ended),
+         cmocka_unit_test(test_compaction_stays_within_its_bounds),
          cmocka_unit_test(test_markers_lead_down_to_the_image),
          cmocka_unit_test(test_a_link_must_end_exactly_at_the_cut),
          cmocka_unit_test(test_epochs_without_data_count_only_above_the_newest_with_data),
