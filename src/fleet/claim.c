@@ -30,7 +30,7 @@ struct pass {
 static int say(struct fleet_claim *c, enum fleet_claim_end end, const char *what, const char *detail)
 {
     c->end = end;
-    (void)snprintf(c->why, sizeof c->why, "%s%s%s", what, detail[0] != 0 ? ": " : "", detail);
+    (void)snprintf(c->why, sizeof c->why, "%.80s%s%.170s", what, detail[0] != 0 ? ": " : "", detail);
     return IO_OK;
 }
 
