@@ -62,8 +62,32 @@ static void feed_free(struct log_feed *f)
     cd_free(f);
 }
 
+/* What is proven is in the prefix at once. */
+static void apply(struct log_feed *f)
+{
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(&f->rows); k != NULL; k = next) {
+        next = cd_list_next(&f->rows, k);
+        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+        if (row->seq > f->proven)
+            return;
+        struct fake_cell *c = fake_cell(cd_str(row->scope));
+        if (row->kind == LOG_ROW_BYTES) {
+            /* A successor began without this row, or this one without its predecessor's. */
+            CD_ASSERT(row->epoch >= c->prefix.epoch && row->min_txid == c->prefix.txid + 1);
+            CD_ASSERT(row->ltx.len == sizeof c->prefix.data);
+            c->prefix.epoch = row->epoch;
+            c->prefix.txid = row->max_txid;
+            memcpy(&c->prefix.data, row->ltx.ptr, sizeof c->prefix.data);
+        }
+        cd_link_remove(&row->link);
+        log_row_free(row);
+    }
+}
+
 static void wake(struct log_feed *f)
 {
+    apply(f);
     struct cd_link *next;
     for (struct cd_link *k = cd_list_first(&f->waits); k != NULL; k = next) {
         next = cd_list_next(&f->waits, k);
@@ -108,11 +132,10 @@ uint64_t log_feed_row(struct log_feed *f, struct log_row *row)
     fake.rows++;
     fake.notes += row->kind == LOG_ROW_NOTE;
     cd_list_push(&f->rows, &row->link);
-    if (fake.prove_ns == 0)
-        f->proven = f->last;
-    else if (!io_busy(&f->timer.op))
+    uint64_t seq = row->seq;
+    if (!io_busy(&f->timer.op))
         io_timer_start(&f->timer, f->io, fake.prove_ns, proven);
-    return row->seq;
+    return seq;
 }
 
 uint64_t log_feed_proven(const struct log_feed *f)
@@ -161,6 +184,8 @@ void log_fold(struct log_folder *folder, struct io *from, struct log_fold *w, io
     struct log_feed *f = (struct log_feed *)(void *)folder; /* The rig gives the feed's place. */
     CD_ASSERT(f == NULL);
     fake.folds++;
+    const struct fake_cell *c = fake_cell(cd_str(w->scope));
+    CD_ASSERT(c->prefix.epoch > w->epoch || (c->prefix.epoch == w->epoch && c->prefix.txid >= w->upto));
     io_defer(&w->op, from, fake.fold_status, done);
 }
 
@@ -313,7 +338,6 @@ int db_begin(struct db *d, struct cd_buf *why)
     return 0;
 }
 
-/* The prefix follows at once: folds are instant here, and only what is asked about counts. */
 int db_commit(struct db *d, struct cd_buf *why)
 {
     d->in = false;
@@ -327,11 +351,7 @@ int db_commit(struct db *d, struct cd_buf *why)
     struct db_commit c = {.min_txid = d->at.txid,
                           .max_txid = d->at.txid,
                           .alarm = {d->data.alarm.armed, d->data.alarm.due_ms, d->data.alarm.inst_seq}};
-    if (!fake.uncut) {
-        d->cell->prefix.epoch = d->at.epoch;
-        d->cell->prefix.txid = d->at.txid;
-        d->cell->prefix.data = d->data;
-    }
+    cd_buf_add(&c.ltx, &d->data, sizeof d->data);
     d->o.commit(d->o.arg, &c);
     return 0;
 }

@@ -314,10 +314,15 @@ static void unwind(struct io *io, void *arg)
 
 void rig_open(void)
 {
+    rig_open_with(NULL);
+}
+
+void rig_open_with(const struct sim_opts *opts)
+{
     fake_reset();
     rig = (struct rig){0};
     rig.limits = cell_limits_default(2, 2, 8000);
-    rig.sim = sim_new(NULL);
+    rig.sim = sim_new(opts);
     rig.router = cell_router_new(RIG_LOOPS);
     rig.node =
         sim_node(rig.sim, &(struct sim_node_opts){
@@ -343,7 +348,7 @@ void rig_crash(void)
 void rig_restart(void)
 {
     sim_restart(rig.node, false);
-    rig_run(1);
+    rig_run(10);
 }
 
 static void shard_closed(struct io_op *op, int status)

@@ -9,7 +9,7 @@
 #include "support/test.h"
 
 #define RIG_LOOPS 3
-#define RIG_CALLS_MAX 256
+#define RIG_CALLS_MAX 2048
 
 /* A caller's end. */
 struct call {
@@ -45,6 +45,7 @@ struct rig {
 extern struct rig rig;
 
 void rig_open(void); /* Fakes are reset, the node is up. */
+void rig_open_with(const struct sim_opts *opts);
 void rig_free(void); /* The node's shards close first; what is left is a leak. */
 void rig_crash(void); /* And all callers with it; the same disk and bucket. */
 void rig_restart(void);

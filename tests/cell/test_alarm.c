@@ -119,7 +119,7 @@ static void test_an_alarm_whose_commit_is_not_proven_runs_again(void **state)
     assert_string_equal(rig_ask("C:1", "alarm 5000"), "ok");
     rig_run(4000);
     fake.stall = fake.uncut = true;
-    rig_run(12000);
+    rig_run(10000);
     assert_int_equal(rig.alarms, 1);
     rig_run(3000);
     assert_int_equal(rig.stops[CELL_STOP_RESET], 1);
