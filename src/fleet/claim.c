@@ -118,12 +118,12 @@ static int finish(struct pass *p, bool *go_on)
 {
     struct fleet_claim *c = p->c;
     *go_on = false;
-    if (c->self->recoverer == NULL)
+    if (c->self->finisher == NULL)
         return say(c, FLEET_CLAIM_FAILED, "the owner's session is not finished", p->owner.session);
     if (c->recovering != NULL)
         c->recovering(c->arg, cd_str(p->owner.session));
     struct fleet_finish f = {.io = c->io,
-                             .recoverer = c->self->recoverer,
+                             .finisher = c->self->finisher,
                              .session = cd_str(p->owner.session),
                              .mode = LOG_RECOVER_TAKEOVER,
                              .deadline_ns = c->recovery_deadline_ns};

@@ -10,7 +10,7 @@
 #include "io/io.h"
 #include "store/records.h"
 
-struct log_recoverer;
+struct fleet_finisher;
 
 /* Who claims: this process as all its loops know it. Never changes while loops use it. */
 struct fleet_self {
@@ -24,7 +24,7 @@ struct fleet_self {
      * of every foreign lease (4.4). 0 when it cannot be told. */
     uint64_t ahead_ms;
     const struct fleet_authority *authority;
-    struct log_recoverer *recoverer; /* Of the control loop (log/recover.h). */
+    struct fleet_finisher *finisher; /* Of the control loop (fleet/finish.h). */
 };
 
 /* Sessions that are finished, as one loop learned it: true for ever, so it spares reads. Zeroed: empty. */

@@ -2,21 +2,48 @@
 
 #include <stdio.h>
 
+#include "io/backend.h"
+
 /* Travels to the control loop and back. The asker may be gone by then, so it owns all it needs. */
 struct ask {
     struct io_msg msg;
-    struct io *asker; /* Its loop, used only there. */
-    unsigned loop;
-    struct log_recoverer *recoverer;
+    unsigned loop; /* The asker's. */
+    struct fleet_finisher *finisher;
     char session[STORE_SESSION_MAX + 1];
     struct log_recover recover;
-    bool answered, abandoned; /* Of the asker's loop. */
+    struct io_fiber *fiber; /* Of the control loop, as the link. */
+    struct cd_link link;
+    bool answered, abandoned; /* Of the asker's loop, as the signal. */
     struct io_signal done;
 };
 
-static int run(struct log_recoverer *rr, struct log_recover *r)
+void fleet_finisher_init(struct fleet_finisher *f, struct io *io, struct log_recoverer *recoverer)
 {
-    int rc = log_recover(rr, r);
+    *f = (struct fleet_finisher){.io = io, .recoverer = recoverer, .recover = log_recover};
+    cd_list_init(&f->running);
+}
+
+static void finisher_settle(struct fleet_finisher *f)
+{
+    if (f->stop != NULL && cd_list_empty(&f->running)) {
+        io_complete_later(f->stop, IO_OK);
+        f->stop = NULL;
+    }
+}
+
+void fleet_finisher_stop(struct fleet_finisher *f, struct io_op *op, io_done_fn *done)
+{
+    f->stopped = true;
+    io_begin(op, f->io, done); /* It cannot be cancelled. */
+    f->stop = op;
+    for (struct cd_link *k = cd_list_first(&f->running); k != NULL; k = cd_list_next(&f->running, k))
+        io_fiber_cancel(CD_CONTAINER(k, struct ask, link)->fiber);
+    finisher_settle(f);
+}
+
+static int run(const struct fleet_finisher *f, struct log_recover *r)
+{
+    int rc = f->recover(f->recoverer, r);
     if (rc != IO_OK) {
         r->end = LOG_RECOVER_FAILED;
         (void)snprintf(r->why, sizeof r->why, "%s", cd_err_text(rc));
@@ -36,27 +63,39 @@ static void came_back(struct io *at, struct io_msg *m)
     io_signal_wake(&a->done, IO_OK);
 }
 
+static void go_back(struct ask *a)
+{
+    struct fleet_finisher *f = a->finisher;
+    a->msg.handle = came_back;
+    io_post(f->io, a->loop, &a->msg);
+    finisher_settle(f);
+}
+
 static void recover_flow(void *arg)
 {
     struct ask *a = arg;
-    struct io *io = io_current();
-    (void)run(a->recoverer, &a->recover);
-    a->msg.handle = came_back;
-    io_post(io, a->loop, &a->msg);
+    (void)run(a->finisher, &a->recover);
+    cd_link_remove(&a->link);
+    go_back(a);
 }
 
 static void arrived(struct io *at, struct io_msg *m)
 {
     struct ask *a = CD_CONTAINER(m, struct ask, msg);
-    (void)io_spawn(at, "takeover", recover_flow, a);
+    if (a->finisher->stopped) {
+        a->recover.end = LOG_RECOVER_FAILED;
+        go_back(a);
+        return;
+    }
+    cd_list_push(&a->finisher->running, &a->link);
+    a->fiber = io_spawn(at, "takeover", recover_flow, a);
 }
 
 static int elsewhere(struct fleet_finish *f)
 {
     struct ask *a = cd_new(struct ask);
-    a->asker = f->io;
     a->loop = io_loop_index(f->io);
-    a->recoverer = f->recoverer;
+    a->finisher = f->finisher;
     memcpy(a->session, f->session.ptr, f->session.len);
     a->recover = (struct log_recover){
         .session = {a->session, f->session.len}, .mode = f->mode, .deadline_ns = f->deadline_ns};
@@ -82,7 +121,7 @@ int fleet_finish(struct fleet_finish *f)
     if (io_loop_index(f->io) != 0)
         return elsewhere(f);
     struct log_recover r = {.session = f->session, .mode = f->mode, .deadline_ns = f->deadline_ns};
-    int rc = run(f->recoverer, &r);
+    int rc = run(f->finisher, &r);
     f->end = r.end;
     CD_STATIC_ASSERT(sizeof f->why == sizeof r.why, "one text");
     memcpy(f->why, r.why, sizeof f->why);

@@ -1,6 +1,7 @@
 #include "fleet/lease.h"
 
 #include "fleet/lease_machine.h"
+#include "io/backend.h"
 #include "store/retry.h"
 
 /* A body as it was sent: a read-back recognises it by its bytes. */
@@ -28,7 +29,8 @@ struct fleet_lease {
     struct cd_list publishers; /* Ascending by number. */
     struct io_fiber *fiber; /* NULL: ended. */
     struct io_timer watchdog;
-    struct io_signal nudge, ended;
+    struct io_signal nudge;
+    struct io_op *stop; /* Of fleet_lease_stop. */
     uint64_t granted_ns;
     char token[IO_TOKEN_MAX]; /* Of the event under way. */
     bool told_held, told_end;
@@ -123,8 +125,10 @@ static void settle(struct fleet_lease *l)
     }
     if (io_busy(&l->watchdog.op))
         io_cancel(&l->watchdog.op);
-    if (l->fiber == NULL && !io_busy(&l->watchdog.op))
-        io_signal_wake(&l->ended, IO_OK);
+    if (l->stop != NULL && l->fiber == NULL && !io_busy(&l->watchdog.op)) {
+        io_complete_later(l->stop, IO_OK);
+        l->stop = NULL;
+    }
 }
 
 /* ---- What the machine asks for ---- */
@@ -315,7 +319,6 @@ struct fleet_lease *fleet_lease_new(const struct fleet_lease_opts *o)
     fleet_lease_machine_init(&l->m, IO_MS(o->ttl_ms), o->configured_id);
     cd_list_init(&l->publishers);
     io_signal_init(&l->nudge);
-    io_signal_init(&l->ended);
     return l;
 }
 
@@ -327,7 +330,9 @@ void fleet_lease_start(struct fleet_lease *l)
 
 void fleet_lease_stop(struct fleet_lease *l, struct io_op *op, io_done_fn *done)
 {
-    io_signal_wait(&l->ended, l->o.io, op, done);
+    CD_ASSERT(l->stop == NULL);
+    io_begin(op, l->o.io, done); /* It cannot be cancelled: memory is ours until it is done. */
+    l->stop = op;
     struct fleet_lease_event e = {.kind = FLEET_LEASE_STOP};
     (void)step(l, &e);
 }

@@ -12,7 +12,8 @@
 #include "fleet/lease.h"
 
 struct fleet_node;
-struct log_leader; /* log/log.h */
+struct log; /* log/log.h */
+struct log_folder; /* log/fold.h */
 
 enum fleet_halt {
     FLEET_HALT_START, /* It could not start: why; exit code 1. */
@@ -44,9 +45,11 @@ struct fleet_node *fleet_node_start(const struct fleet_node_opts *o);
  * ready was called. */
 const struct fleet_self *fleet_node_self(const struct fleet_node *n);
 const struct fleet_authority *fleet_node_authority(const struct fleet_node *n);
-struct log_leader *fleet_node_log(struct fleet_node *n); /* From ready on; control loop. */
-/* After every cell was closed: seals the log where nothing is missing in the prefixes (9.3), else leaves it
- * to recovery, and ends the lease. Also while it still starts. */
+struct log *fleet_node_log(struct fleet_node *n); /* From ready on, for feeds of any loop. */
+struct log_folder *fleet_node_folder(struct fleet_node *n); /* The same. */
+/* After every cell and every feed of the log was closed: seals the log where nothing is missing in the
+ * prefixes (9.3), else leaves it to recovery, and ends the lease. Also while it still starts, or after a
+ * halt. Once. */
 void fleet_node_stop(struct fleet_node *n, struct io_op *op, io_done_fn *done);
 void fleet_node_free(struct fleet_node *n); /* After the stop. */
 

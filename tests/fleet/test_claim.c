@@ -1,16 +1,32 @@
 /* Claims on the simulator, with the rules of ownership (fleet.md 2.3) checked at every write of a record. */
 #include "base/rng.h"
-#include "fake_recover.h"
 #include "fleet/claim_rule.h"
+#include "fleet/finish.h"
 #include "rig.h"
 
 #define SCOPE "Room:x"
 #define KEY "cells/Room:x/owner.json"
 
+struct fake_recoverer {
+    enum log_recover_end end;
+    uint64_t ns; /* How long it takes. */
+    unsigned calls;
+};
+
+static int fake_recover(struct log_recoverer *rr, struct log_recover *r)
+{
+    struct fake_recoverer *f = (struct fake_recoverer *)(void *)rr;
+    f->calls++;
+    r->end = f->end;
+    (void)snprintf(r->why, sizeof r->why, "told so");
+    return f->ns == 0 ? IO_OK : io_sleep(io_current(), f->ns);
+}
+
 struct claimer {
     struct sim_node *node;
     struct fleet_authority authority;
     struct fleet_self self;
+    struct fleet_finisher finisher;
     struct fleet_finished finished;
     struct fleet_claim claim;
     unsigned loop;
@@ -70,9 +86,9 @@ static void claimer_init(struct stage *g, unsigned i, const char *node, char dig
     c->node = sim_node(g->sim, &(struct sim_node_opts){.name = host, .loops = 2});
     sim_run_for(g->sim, 1);
     fleet_authority_grant(&c->authority, UINT64_MAX);
-    c->self = (struct fleet_self){.ttl_ms = RIG_TTL_MS,
-                                  .authority = &c->authority,
-                                  .recoverer = (struct log_recoverer *)(void *)&g->recoverer};
+    c->self = (struct fleet_self){.ttl_ms = RIG_TTL_MS, .authority = &c->authority, .finisher = &c->finisher};
+    fleet_finisher_init(&c->finisher, sim_io(c->node, 0), (struct log_recoverer *)(void *)&g->recoverer);
+    c->finisher.recover = fake_recover;
     (void)snprintf(c->self.node, sizeof c->self.node, "%s", node);
     memcpy(c->self.generation, rig_generation(digit), STORE_GENERATION_LEN);
     session_of(c->self.session, node, digit);

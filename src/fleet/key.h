@@ -1,0 +1,14 @@
+/* fleet/key.h: the key of a process. Its public half is the generation (fleet.md 1.1, 10.6). */
+#ifndef FLEET_KEY_H
+#define FLEET_KEY_H
+
+#include "io/io.h"
+#include "store/names.h"
+
+struct fleet_key {
+    unsigned char secret[32]; /* Ed25519 seed; never leaves the process. */
+    char generation[STORE_GENERATION_LEN + 1]; /* The public key, lowercase hex. */
+};
+void fleet_key_make(struct fleet_key *k, struct io *io);
+
+#endif

@@ -1,0 +1,228 @@
+#include "fleet/sweep.h"
+
+#include "fleet/claim_rule.h"
+#include "log/recover.h"
+#include "store/retry.h"
+
+#define RECOVERY_NS IO_SEC(30) /* Of one session; the next pass goes on. */
+
+/* A lease object as it was listed. It is written anew by whoever takes the node id next. */
+struct fleet_swept {
+    int64_t modified_ms;
+    uint64_t size;
+};
+
+static void forget(struct fleet_sweep *s)
+{
+    for (struct cd_map_node *n = cd_map_first(&s->done); n != NULL; n = cd_map_next(n))
+        cd_free(cd_map_value(n));
+    cd_map_deinit(&s->done);
+}
+
+void fleet_sweep_deinit(struct fleet_sweep *s)
+{
+    forget(s);
+}
+
+static bool is_done(const struct fleet_sweep *s, const struct io_entry *e)
+{
+    const struct fleet_swept *d = cd_map_get(&s->done, e->key);
+    return d != NULL && d->modified_ms == e->modified_ms && d->size == e->size;
+}
+
+static void set_done(struct fleet_sweep *s, const struct io_entry *e)
+{
+    struct fleet_swept *d = cd_new(struct fleet_swept);
+    *d = (struct fleet_swept){e->modified_ms, e->size};
+    cd_free(cd_map_put(&s->done, e->key, d));
+}
+
+static int read_lease(struct fleet_sweep *s, struct cd_str key, struct cd_str node, struct store_lease *out)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    struct io_store get = {0};
+    struct cd_buf why = {0};
+    int rc = store_retry_get(&get, s->io, s->bucket, key, 0, IO_WHOLE, &p);
+    if (rc == IO_OK)
+        rc = store_lease_read(out, node, cd_buf_str(&get.body), &why);
+    if (rc != IO_OK && rc != IO_CANCELED && rc != IO_NOENT)
+        cd_event(s->io, CD_WARN, "sweep_lease_unreadable", CD_S("key", key),
+                 CD_Z("error", why.len > 0 ? cd_buf_cstr(&why) : get.why));
+    cd_buf_deinit(&get.body);
+    cd_buf_deinit(&why);
+    return rc;
+}
+
+/* Deletes what a sealed session left. IO_OK: nothing is left. */
+static int clean(struct fleet_sweep *s, struct cd_str session, uint64_t seal)
+{
+    int rc = log_clean(s->io, s->bucket, session, seal);
+    if (rc != IO_OK && rc != IO_CANCELED)
+        cd_event(s->io, CD_WARN, "session_not_cleaned", CD_S("session", session),
+                 CD_Z("error", cd_err_text(rc)));
+    return rc;
+}
+
+static int sweep_one(struct fleet_sweep *s, const struct io_entry *e, struct cd_str node)
+{
+    struct store_lease l;
+    struct cd_buf session = {0};
+    int rc = read_lease(s, e->key, node, &l);
+    if (rc != IO_OK)
+        return rc;
+    if (!fleet_lease_dead(&l, io_wall_ms(s->io), s->self->ahead_ms, s->self->sole))
+        return IO_OK;
+    store_lease_session(&session, &l);
+    if (!l.has_log || l.log.state != STORE_LOG_SEALED) {
+        struct log_recover r = {.session = cd_buf_str(&session),
+                                .mode = LOG_RECOVER_SWEEP,
+                                .deadline_ns = io_now_ns(s->io) + RECOVERY_NS};
+        rc = log_recover(s->recoverer, &r);
+        if (rc == IO_OK && r.end != LOG_RECOVER_FINISHED && r.end != LOG_RECOVER_ALIVE &&
+            r.end != LOG_RECOVER_BUSY)
+            cd_event(s->io, CD_WARN, "session_not_recovered", CD_S("session", cd_buf_str(&session)),
+                     CD_Z("end", log_recover_end_name(r.end)), CD_Z("error", r.why));
+        /* The next pass reads the seal's slot in the record. */
+    } else if (l.log.seal == 0 || clean(s, cd_buf_str(&session), l.log.seal) == IO_OK) {
+        set_done(s, e);
+    }
+    cd_buf_deinit(&session);
+    return rc;
+}
+
+/* Calls each with every entry below prefix until it fails. */
+static int each_entry(struct fleet_sweep *s, struct cd_str prefix, char delimiter,
+                      int (*each)(struct fleet_sweep *s, const struct io_entry *e, void *arg), void *arg)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    struct io_list l = {.delimiter = delimiter};
+    struct cd_buf after = {0};
+    int rc;
+    do {
+        rc = store_retry_list(&l, s->io, s->bucket, prefix, cd_buf_str(&after), IO_LIST_MAX, &p);
+        for (unsigned i = 0; rc == IO_OK && i < l.count; i++)
+            rc = each(s, &l.entry[i], arg);
+        if (rc == IO_OK && l.count > 0) {
+            cd_buf_clear(&after);
+            cd_buf_add_str(&after, l.entry[l.count - 1].key);
+        }
+    } while (rc == IO_OK && l.more);
+    cd_buf_deinit(&after);
+    io_list_deinit(&l);
+    return rc;
+}
+
+static int each_lease(struct fleet_sweep *s, const struct io_entry *e, void *arg)
+{
+    struct cd_str node;
+    (void)arg;
+    if (!store_lease_name_parse(&node, e->key) || cd_str_eq(node, cd_str(s->self->node)) || is_done(s, e))
+        return IO_OK;
+    return sweep_one(s, e, node) == IO_CANCELED ? IO_CANCELED : IO_OK;
+}
+
+int fleet_sweep_pass(struct fleet_sweep *s)
+{
+    int rc = each_entry(s, CD_STR(STORE_PREFIX_NODES), 0, each_lease, NULL);
+    return rc == IO_CANCELED ? rc : IO_OK;
+}
+
+/* ---- Earlier sessions of our own node id ---- */
+
+/* What log/<node>/ holds of one generation, while its keys go by. */
+struct generation {
+    char session[STORE_SESSION_MAX + 1];
+    unsigned slots, others;
+    struct cd_map unclean; /* Sessions with more than the seal that stays for ever. */
+};
+
+#define UNCLEAN_MAX 1000u /* Of one start; the next one finds the others. */
+
+static void generation_ended(struct generation *g)
+{
+    if ((g->slots > 1 || g->others > 0) && g->unclean.count < UNCLEAN_MAX)
+        (void)cd_map_put(&g->unclean, cd_str(g->session), g);
+    g->slots = g->others = 0;
+}
+
+static int each_log_key(struct fleet_sweep *s, const struct io_entry *e, void *arg)
+{
+    struct generation *g = arg;
+    struct store_log_name n;
+    if (!store_log_name_parse(&n, e->key) || cd_str_eq(n.session, cd_str(s->self->session)))
+        return IO_OK;
+    if (!cd_str_eq(n.session, cd_str(g->session))) {
+        generation_ended(g);
+        memset(g->session, 0, sizeof g->session);
+        memcpy(g->session, n.session.ptr, n.session.len);
+    }
+    if (n.kind == STORE_LOG_SLOT)
+        g->slots++;
+    else if (n.kind != STORE_LOG_LOSS)
+        g->others++;
+    return IO_OK;
+}
+
+static void own_prefix(const struct fleet_sweep *s, struct cd_buf *out)
+{
+    cd_buf_addf(out, "log/%s/", s->self->node);
+}
+
+/* Whether the lease names us. What was listed before that is of earlier sessions: a later one, of a second
+ * process with our id, writes its lease before its log. Without this its slots would look like leftovers. */
+static int still_ours(struct fleet_sweep *s, bool *ours)
+{
+    struct store_lease l;
+    struct cd_buf key = {0};
+    store_key_lease(&key, cd_str(s->self->node));
+    int rc = read_lease(s, cd_buf_str(&key), cd_str(s->self->node), &l);
+    *ours = rc == IO_OK && strcmp(l.generation, s->self->generation) == 0;
+    cd_buf_deinit(&key);
+    return rc;
+}
+
+int fleet_sweep_own(struct fleet_sweep *s)
+{
+    struct cd_buf prefix = {0};
+    struct generation g = {0};
+    bool ours = false;
+    own_prefix(s, &prefix);
+    int rc = each_entry(s, cd_buf_str(&prefix), 0, each_log_key, &g);
+    generation_ended(&g);
+    if (rc == IO_OK && g.unclean.count > 0)
+        rc = still_ours(s, &ours);
+    if (CD_PLANT("fleet.sweep_own_without_lease"))
+        ours = true;
+    for (struct cd_map_node *n = cd_map_first(&g.unclean); ours && rc != IO_CANCELED && n != NULL;
+         n = cd_map_next(n))
+        rc = clean(s, cd_map_key(n), LOG_SEAL_LISTED);
+    cd_map_deinit(&g.unclean);
+    cd_buf_deinit(&prefix);
+    return rc == IO_CANCELED ? rc : IO_OK;
+}
+
+static int each_generation(struct fleet_sweep *s, const struct io_entry *e, void *arg)
+{
+    struct cd_buf *why = arg;
+    if (!e->is_prefix)
+        return IO_OK;
+    struct cd_str session = cd_str_sub(e->key, 4, e->key.len - 5); /* "log/" ... "/" */
+    if (!store_session_valid(session))
+        return IO_OK;
+    struct log_recover r = {
+        .session = session, .mode = LOG_RECOVER_BOOT, .deadline_ns = io_now_ns(s->io) + RECOVERY_NS};
+    int rc = log_recover(s->recoverer, &r);
+    if (rc != IO_OK || r.end == LOG_RECOVER_FINISHED)
+        return rc;
+    cd_buf_addf(why, "%.*s: %s", (int)session.len, session.ptr, r.why);
+    return r.end == LOG_RECOVER_REFUSED ? CD_ECORRUPT : IO_TIMEDOUT;
+}
+
+int fleet_sweep_before_create(struct fleet_sweep *s, struct cd_buf *why)
+{
+    struct cd_buf prefix = {0};
+    own_prefix(s, &prefix);
+    int rc = each_entry(s, cd_buf_str(&prefix), '/', each_generation, why);
+    cd_buf_deinit(&prefix);
+    return rc;
+}
