@@ -192,6 +192,8 @@ static int open_file(struct db *d, const struct db_opts *o, struct cd_buf *why)
         int bad = check_file(d, why);
         if (bad != 0)
             return bad;
+        if (d->fault != NULL)
+            db_paged_init(d);
     }
     rc = configure(d, o);
     if (rc == SQLITE_OK && d->base.txid != 0)
@@ -214,6 +216,7 @@ int db_open(struct db **out, const struct db_opts *o, struct cd_buf *why)
     d->base = o->base;
     d->txid = o->base.txid;
     d->page_size = o->page_size == 0 ? DB_PAGE_SIZE : o->page_size;
+    d->fault = o->fault;
     d->on_commit = o->commit;
     d->arg = o->arg;
     cd_buf_deinit(&path);
@@ -239,6 +242,7 @@ void db_close(struct db *d)
     int rc = sqlite3_close(d->sqlite);
     CD_ASSERT(rc == SQLITE_OK); /* Somebody's statement is still there. */
     ltx_builder_deinit(&d->written);
+    cd_free(d->absent);
     d->host->open--;
     cd_free(d->dir);
     cd_free(d->path);

@@ -41,6 +41,7 @@ struct db_commit {
     uint32_t pages; /* Of the segment. */
 };
 
+struct db;
 struct db_opts {
     struct db_host *host;
     /* <data>/cells/<scope>/e<E>, which exists. The database is db.sqlite in it. Copied. */
@@ -51,12 +52,16 @@ struct db_opts {
     uint32_t page_size; /* Of a new database; 0: DB_PAGE_SIZE. */
     uint32_t max_pages; /* 0: no limit of ours. SQLITE_FULL beyond. */
     uint32_t cache_pages; /* 0: DB_CACHE_PAGES. */
+    /* Paged (fleet.md 5.12): the file has the base's size and page 1; the rest comes when it is needed. fault
+     * is called from inside a statement that needs a page: it brings that one by db_page_put, and others that
+     * come with it, before it returns 0. Any other answer fails the statement; three in a row break the
+     * database. NULL: the file is whole. */
+    int (*fault)(void *arg, struct db *d, uint32_t pgno);
     /* Called from inside db_commit, once for each transaction that changed something, in order. */
     void (*commit)(void *arg, struct db_commit *c);
-    void *arg;
+    void *arg; /* Of both. */
 };
 
-struct db;
 /* With a base the file is opened, else made: an older file in its place goes first. CD_ECORRUPT when it is
  * not a database of whole pages. why gets the reason. */
 CD_MUST_USE int db_open(struct db **out, const struct db_opts *opts, struct cd_buf *why);
@@ -65,7 +70,8 @@ void db_close(struct db *d);
 /* As db_close, in a fiber; then the file becomes evicted.sqlite with its sidecar evicted.json, durable, for
  * the next epoch on this node (fleet.md 5.9). The caller knows that the position is proven and in the bucket.
  * sum: with the checksum over all pages, which reads them all. On an error there is no sidecar, so no
- * snapshot; the database is closed in any case. CD_ENOTFOUND: a cell without data has nothing to keep. */
+ * snapshot; the database is closed in any case. CD_ENOTFOUND: a cell without data, or one with
+ * pages missing, has nothing to keep. */
 CD_MUST_USE int db_close_snapshot(struct db *d, bool sum, struct cd_buf *why);
 /* Deletes what an epoch has left in dir: database, snapshot, sidecar, the directory itself. */
 CD_MUST_USE int db_remove(struct io *io, const char *dir);
@@ -117,6 +123,14 @@ uint32_t db_pages(const struct db *d); /* Size at the last commit. */
  * read again before the commit. */
 struct db_alarm db_alarm(const struct db *d);
 void db_alarm_changed(struct db *d);
+
+/* ---- Paged databases ---- */
+
+/* A page as the base has it. One that is there already, or was written or cut off since, stays as it is. */
+CD_MUST_USE int db_page_put(struct db *d, uint32_t pgno, const void *page);
+bool db_page_absent(const struct db *d, uint32_t pgno);
+/* The next page from pgno on that is absent; 0: none. With pgno 1 and answer 0 the file is whole. */
+uint32_t db_page_next_absent(const struct db *d, uint32_t pgno);
 
 /* Gives back what an idle database can do without: cached pages. */
 void db_trim(struct db *d);

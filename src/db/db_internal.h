@@ -40,6 +40,10 @@ struct db {
     bool alarm_changed;
     struct db_alarm alarm;
     struct db_image *image; /* That reads the file meanwhile, or NULL. */
+    int (*fault)(void *arg, struct db *d, uint32_t pgno);
+    uint64_t *absent; /* owned. A bit for each page of the base that is not in the file yet; NULL: none. */
+    uint32_t absent_pages; /* How many bits it has. */
+    unsigned faults_failed; /* One after another. */
     void (*on_commit)(void *arg, struct db_commit *c);
     void *arg;
 };
@@ -48,6 +52,12 @@ struct db {
 void db_image_before_write(struct db_image *i, uint32_t pgno);
 void db_image_before_truncate(struct db_image *i, uint32_t pages);
 void db_image_detach(struct db_image *i);
+
+/* db/paged.c */
+void db_paged_init(struct db *d); /* All but page 1 are absent. */
+/* Before SQLite reads bytes: brings the pages they lie in. SQLite's code. */
+int db_paged_read(struct db *d, uint64_t at, size_t len);
+void db_paged_present(struct db *d, uint32_t from, uint32_t to); /* Written, or cut off. */
 
 void db_vfs_init(struct db_host *h);
 /* "<dir>/<name>" as a C string in out, which is emptied first. */

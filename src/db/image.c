@@ -35,7 +35,7 @@ int db_image_open(struct db_image **out, struct db *d, struct cd_buf *why)
     CD_ASSERT(d->image == NULL && !db_in_transaction(d));
     if (d->broken)
         return db_fail(d, "image", SQLITE_IOERR, why);
-    if (d->txid == 0)
+    if (d->txid == 0 || db_page_next_absent(d, 1) != 0)
         return CD_ENOTFOUND;
     struct db_image *i = image_new(d->host, cd_str(d->scope), db_position(d), d->page_size, d->commit_pages);
     i->db = d;

@@ -11,7 +11,8 @@
 #define DB_IMAGE_ASIDE_MIN (64u << 20)
 
 struct db_image;
-/* Outside of a transaction, of a database with data, one at a time. db_close ends it: later steps fail. */
+/* Outside of a transaction, of a database with data and all its pages (else CD_ENOTFOUND), one at a time.
+ * db_close ends it: later steps fail. */
 CD_MUST_USE int db_image_open(struct db_image **out, struct db *d, struct cd_buf *why);
 /* Of a snapshot's file that nobody opens meanwhile. */
 CD_MUST_USE int db_image_open_file(struct db_image **out, struct db_host *h, const char *path,

@@ -160,12 +160,12 @@ int db_close_snapshot(struct db *d, bool sum, struct cd_buf *why)
         .epoch = d->epoch, .at = db_position(d), .page_size = d->page_size, .pages = d->commit_pages};
     struct io *io = d->host->io;
     char *dir = cd_str_dup(cd_str(d->dir)), *scope = cd_str_dup(cd_str(d->scope));
-    bool broken = d->broken;
+    bool broken = d->broken, whole = db_page_next_absent(d, 1) == 0;
     db_close(d);
     int rc = 0;
     if (broken)
         rc = told(why, "keep", dir, IO_FAULT);
-    else if (s.at.txid == 0)
+    else if (s.at.txid == 0 || !whole)
         rc = CD_ENOTFOUND;
     else
         rc = keep(io, dir, cd_str(scope), &s, sum, why);

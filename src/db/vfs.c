@@ -26,6 +26,9 @@ static int x_read(sqlite3_file *f, void *out, int len, sqlite3_int64 at)
 {
     struct db *d = db_of(f);
     size_t want = (size_t)len, got = 0;
+    int rc = d->absent == NULL ? SQLITE_OK : db_paged_read(d, (uint64_t)at, want);
+    if (rc != SQLITE_OK)
+        return rc;
     if (io_file_pread(&d->file, out, want, (uint64_t)at, &got) != IO_OK) {
         d->broken = true;
         return SQLITE_IOERR_READ;
@@ -62,6 +65,8 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
     }
     d->size = end > d->size ? end : d->size;
     d->dirty = true;
+    if (d->absent != NULL)
+        db_paged_present(d, pgno, pgno);
     ltx_builder_page(&d->written, d->host->zstd, pgno, bytes, d->page_size);
     return SQLITE_OK;
 }
@@ -76,6 +81,8 @@ static int x_truncate(sqlite3_file *f, sqlite3_int64 size)
         return SQLITE_IOERR_TRUNCATE;
     }
     d->size = (uint64_t)size;
+    if (d->absent != NULL)
+        db_paged_present(d, (uint32_t)(d->size / d->page_size) + 1, UINT32_MAX);
     return SQLITE_OK;
 }
 

@@ -70,6 +70,7 @@ int rig_try_open(struct rig *r, uint64_t epoch, struct db_position base, struct 
                                      .base = base,
                                      .page_size = r->page_size,
                                      .cache_pages = r->cache_pages,
+                                     .fault = r->fault,
                                      .commit = on_commit,
                                      .arg = r},
                    why);

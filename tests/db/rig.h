@@ -17,6 +17,7 @@ struct rig {
     struct db_host *host;
     struct db *db;
     uint32_t page_size, cache_pages;
+    int (*fault)(void *arg, struct db *d, uint32_t pgno); /* For db_open, with the rig as arg. */
     struct cd_buf copy; /* The file as the segments say. */
     struct cd_buf row[RIG_ROWS_MAX]; /* All segments. */
     unsigned rows;
