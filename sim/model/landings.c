@@ -57,6 +57,22 @@ static void follower(struct model *m, const struct state *s, unsigned i)
     }
 }
 
+static void own_seal_put(struct model *m, const struct state *s)
+{
+    unsigned n = model_durable_slot(m, s) + 1;
+    struct state *t = model_fork(m, s);
+    bool created = t->object_last[n] == 0;
+    if (created) {
+        t->object_last[n] = MODEL_SEAL;
+        t->object_first[n] = 0;
+        t->own_there = 1;
+    }
+    t->own_put = 0;
+    if (t->own_seal == OWN_FLIGHT && !t->fenced)
+        t->own_seal = created ? OWN_STORED : OWN_READ;
+    model_add(m, "own seal lands");
+}
+
 static void late_floor(struct model *m, const struct state *s)
 {
     struct state *t = model_fork(m, s);
@@ -96,6 +112,8 @@ void model_landings(struct model *m, const struct state *s)
                 slot_put(m, s, n, try);
     for (unsigned i = 0; i < m->members; i++)
         follower(m, s, i);
+    if (s->own_put != 0)
+        own_seal_put(m, s);
     if (s->late_floor[0] != 0)
         late_floor(m, s);
     for (unsigned n = 1; n < MODEL_SLOTS; n++) {

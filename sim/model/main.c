@@ -8,8 +8,9 @@ static const char usage[] =
     "usage: slot_log                 every configuration, then every planted bug; takes under a minute and a "
     "GB\n"
     "       slot_log NAME=VALUE...   one configuration\n"
-    "CONFIG=a..d first, then changes to it: K batches, P pipeline, A PUTs per slot, X PUTs per seal,\n"
-    "MEMBERS followers, EPOCHS log epochs, RECOVERERS, GC floor and deletes. LIMIT of states; BUG=NAME "
+    "CONFIG=a..e first, then changes to it: K batches, P pipeline, A PUTs per slot, X PUTs per seal,\n"
+    "MEMBERS followers, EPOCHS log epochs, RECOVERERS, GC floor and deletes, CLOSE a graceful end. LIMIT of "
+    "states; BUG=NAME "
     "plants\n"
     "one; TRACE=1 prints the shortest run to a violation. Exit code 0: the verdict is the wanted one.\n";
 
@@ -26,12 +27,14 @@ static const struct {
 
 static void configure(struct model *m, char which)
 {
-    /* a: bucket proofs and floor. b: two recoverers. c: two followers. d: change of ensemble.
-     * Batches, pipeline, PUTs per slot and per seal, followers, log epochs, recoverers, floors. */
-    static const unsigned row[][8] = {{3, 2, 2, 1, 0, 0, 1, 1},
-                                      {2, 2, 1, 1, 0, 0, 2, 1},
-                                      {2, 2, 1, 1, 2, 1, 1, 0},
-                                      {3, 2, 1, 1, 1, 2, 1, 0}};
+    /* a: bucket proofs and floor. b: two recoverers. c: two followers. d: change of ensemble. e: graceful
+     * end. Batches, pipeline, PUTs per slot and per seal, followers, log epochs, recoverers, floors, closes.
+     */
+    static const unsigned row[][9] = {{3, 2, 2, 1, 0, 0, 1, 1, 0},
+                                      {2, 2, 1, 1, 0, 0, 2, 1, 0},
+                                      {2, 2, 1, 1, 2, 1, 1, 0, 0},
+                                      {3, 2, 1, 1, 1, 2, 1, 0, 0},
+                                      {2, 2, 2, 1, 0, 0, 1, 1, 1}};
     const unsigned *r = row[which - 'a'];
     m->batches = r[0];
     m->pipeline = r[1];
@@ -41,15 +44,16 @@ static void configure(struct model *m, char which)
     m->epochs = r[5];
     m->recoverers = r[6];
     m->floors = r[7];
+    m->closes = r[8];
 }
 
 static bool run(struct model *m, const char *name, const char *want, bool trace)
 {
     const char *verdict = model_run(m);
     bool as_wanted = strncmp(verdict, want, strlen(want)) == 0;
-    printf("%-10s K=%u P=%u A=%u X=%u members=%u epochs=%u recoverers=%u gc=%u: %s, %u states%s\n", name,
-           m->batches, m->pipeline, m->puts, m->seal_puts, m->members, m->epochs, m->recoverers, m->floors,
-           verdict, m->count, as_wanted ? "" : " UNEXPECTED");
+    printf("%-10s K=%u P=%u A=%u X=%u members=%u epochs=%u recoverers=%u gc=%u close=%u: %s, %u states%s\n",
+           name, m->batches, m->pipeline, m->puts, m->seal_puts, m->members, m->epochs, m->recoverers,
+           m->floors, m->closes, verdict, m->count, as_wanted ? "" : " UNEXPECTED");
     if (trace || !as_wanted)
         model_trace(m);
     (void)fflush(stdout);
@@ -61,7 +65,7 @@ static int run_all(void)
     struct model m = {0};
     bool good = true;
     model_init(&m, LIMIT);
-    for (char c = 'a'; c <= 'd'; c++) {
+    for (char c = 'a'; c <= 'e'; c++) {
         const char name[2] = {c, 0};
         configure(&m, c);
         good = run(&m, name, "COMPLETE", false) && good;
@@ -85,11 +89,12 @@ static bool take(struct model *m, const char *arg, uint32_t *limit, bool *trace)
     } number[] = {{"K", &m->batches, 1, 3},       {"P", &m->pipeline, 1, 3},
                   {"A", &m->puts, 1, 2},          {"X", &m->seal_puts, 1, 2},
                   {"MEMBERS", &m->members, 0, 2}, {"EPOCHS", &m->epochs, 0, 2},
-                  {"GC", &m->floors, 0, 1},       {"RECOVERERS", &m->recoverers, 1, 2}};
+                  {"GC", &m->floors, 0, 1},       {"RECOVERERS", &m->recoverers, 1, 2},
+                  {"CLOSE", &m->closes, 0, 1}};
     struct cd_str name, value = cd_str(arg);
     uint64_t v;
     (void)cd_str_next(&value, '=', &name);
-    if (cd_str_eq(name, CD_STR("CONFIG")) && value.len == 1 && value.ptr[0] >= 'a' && value.ptr[0] <= 'd') {
+    if (cd_str_eq(name, CD_STR("CONFIG")) && value.len == 1 && value.ptr[0] >= 'a' && value.ptr[0] <= 'e') {
         configure(m, value.ptr[0]);
         return true;
     }

@@ -10,8 +10,9 @@
  * Modelled: any packing of batches into slots, which covers eager and lazy cutting; PUTs in flight, given up,
  * landing late, sent again; floor CAS and DELETEs that land late; naming, installing, crediting, degrading
  * and changing an ensemble; appends lost, reordered, duplicated; truncation; recoverers that race, find each
- * other's seal, seal with lost answers, fold with the tail of either member, clean up. A stop of the leader
- * or of a recoverer needs no step of its own: it is a run in which that actor does nothing more.
+ * other's seal, seal with lost answers, fold with the tail of either member, clean up; the leader's own seal.
+ * A stop of the leader or of a recoverer needs no step of its own: it is a run in which that actor does
+ * nothing more.
  *
  * Not modelled: rows, cells, epochs and markers; alarms; lost disks of followers; ambiguous lease CAS;
  * clocks. One slot key holds one object, batch n is the number n, all records are linearizable.
@@ -30,6 +31,7 @@
 #define MODEL_SEAL 15u /* In the place of a last batch. */
 
 enum { PUT_IDLE, PUT_FLIGHT, PUT_READ, PUT_STORED };
+enum { OWN_NONE, OWN_FLIGHT, OWN_READ, OWN_STORED, OWN_RECORDED, OWN_LEFT };
 enum { LEASE_OPEN, LEASE_RECOVERING, LEASE_SEALED };
 enum {
     RECOVER_IDLE,
@@ -75,6 +77,8 @@ struct state {
     unsigned folded, own_floor, want, want_from;
     unsigned late_floor[2]; /* A floor CAS given up that may land: floor + 1, expected floor. */
     unsigned asked, deleting; /* Deletes issued once, deletes under way: a bit per slot. */
+    /* The graceful end: the leader's own seal, its PUT under way, it is the object in its slot. */
+    unsigned own_seal, own_put, own_there;
     unsigned cells; /* Per-cell prefixes: a bit per batch. */
     struct recoverer recoverer[MODEL_RECOVERERS];
 };
@@ -100,7 +104,8 @@ struct state {
     X(JOIN, "join", 'c')                                                                                     \
     X(UNJOINED, "unjoined", 'd')                                                                             \
     X(BARRIER, "barrier", 'd')                                                                               \
-    X(FORGET, "forget", 'd')
+    X(FORGET, "forget", 'd')                                                                                 \
+    X(UNFOLDED, "unfolded", 'e')
 enum model_bug {
     BUG_NONE,
 #define X(name, text, config) BUG_##name,
@@ -109,8 +114,9 @@ enum model_bug {
 };
 
 struct model {
-    /* Batches, pipeline, PUTs per slot and per seal, followers, log epochs, recoverers, floor and deletes. */
-    unsigned batches, pipeline, puts, seal_puts, members, epochs, recoverers, floors;
+    /* Batches, pipeline, PUTs per slot and per seal, followers, log epochs, recoverers; whether there are
+     * floor and deletes, and a graceful end. */
+    unsigned batches, pipeline, puts, seal_puts, members, epochs, recoverers, floors, closes;
     enum model_bug bug;
     const char *verdict; /* NULL: none yet. */
     struct state next; /* The successor that is being made. */

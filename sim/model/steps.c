@@ -185,11 +185,62 @@ static void fold_and_delete(struct model *m, const struct state *s)
     }
 }
 
+/* The graceful end (fleet.md 9.3): all that was cut is durable and folded, then a seal of our own in the next
+ * slot, then the record. Nothing is cut from the moment the seal is sent. */
+static void close_log(struct model *m, const struct state *s)
+{
+    unsigned d = model_durable_slot(m, s), n = d + 1;
+    struct state *t;
+    if (n >= MODEL_SLOTS)
+        return;
+    switch (s->own_seal) {
+    case OWN_NONE:
+        if (s->cut != model_durable_batch(m, s) || s->active != 0 || s->named != 0 ||
+            (s->folded != d && m->bug != BUG_UNFOLDED))
+            return;
+        t = model_fork(m, s);
+        t->own_seal = OWN_FLIGHT;
+        t->own_put = 1;
+        model_add(m, "send own seal");
+        return;
+    case OWN_FLIGHT:
+        t = model_fork(m, s);
+        t->own_seal = OWN_READ;
+        model_add(m, "own seal: no answer");
+        return;
+    case OWN_READ:
+        t = model_fork(m, s);
+        if (s->object_last[n] == 0)
+            t->own_seal = OWN_LEFT;
+        else if (s->object_last[n] == MODEL_SEAL && s->own_there)
+            t->own_seal = OWN_STORED;
+        else
+            t->fenced = 1;
+        model_add(m, "read own seal");
+        return;
+    case OWN_STORED:
+        if (s->lease != LEASE_OPEN)
+            return;
+        t = model_fork(m, s);
+        t->own_seal = OWN_RECORDED;
+        t->lease = LEASE_SEALED;
+        t->seal = n;
+        model_add(m, "record own seal");
+        return;
+    case OWN_RECORDED:
+    case OWN_LEFT: return;
+    }
+    CD_UNREACHABLE();
+}
+
 void model_leader(struct model *m, const struct state *s)
 {
-    if (s->cut < m->batches)
+    if (s->cut < m->batches && s->own_seal == OWN_NONE)
         cut_batch(m, s);
-    cut_slot(m, s);
+    if (s->own_seal == OWN_NONE)
+        cut_slot(m, s);
+    if (m->closes != 0)
+        close_log(m, s);
     for (unsigned n = 1; n <= s->slots; n++)
         slot(m, s, n);
     if (m->members != 0)
