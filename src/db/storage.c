@@ -294,6 +294,8 @@ int storage_begin(struct storage *s, bool commit_first)
                                STORAGE_DEPTH_MAX);
     if (rc == 0 && commit_first && s->open && s->depth == 0)
         rc = commit(s);
+    if (rc == 0 && s->depth == 0)
+        s->level_opened = !s->open;
     if (rc == 0)
         rc = storage_write_begin(s);
     if (rc == 0)
@@ -319,6 +321,10 @@ int storage_end(struct storage *s, bool keep)
                                  "Cannot commit transaction due to an earlier SQL critical error");
     }
     CD_ASSERT(s->depth > 0);
+    if (!keep && s->depth == 1 && s->level_opened) {
+        roll_back(s); /* There is nothing else in it, so nothing is to be committed. */
+        return undone(s);
+    }
     int rc = keep ? 0 : own_simple(s, STORAGE_OWN_UNDO);
     if (rc == 0)
         rc = own_simple(s, STORAGE_OWN_RELEASE);

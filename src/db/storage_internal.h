@@ -39,6 +39,7 @@ struct storage {
     char *broken; /* owned */
     bool open; /* A transaction of SQLite. */
     unsigned depth; /* Savepoints in it. */
+    bool level_opened; /* It was opened by the outermost of them. */
     sqlite3_stmt *own[STORAGE_OWN_COUNT]; /* owned; NULL until used */
     bool has[STORAGE_TABLE_COUNT]; /* The table is known to be there. */
     unsigned trusted; /* Our own SQL runs: the authorizer lets everything pass. */

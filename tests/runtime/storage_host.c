@@ -1,6 +1,7 @@
 #include "storage_host.h"
 
 #include <sqlite3.h>
+#include <time.h>
 
 #include "db/storage.h"
 #include "js/storage.h"
@@ -145,6 +146,15 @@ static int on_busy(struct js_args *a)
     return 0;
 }
 
+/* cpu(): microseconds of the processor that the thread took so far. */
+static int on_cpu(struct js_args *a)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    js_return_number(a, (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3);
+    return 0;
+}
+
 static int on_gc(struct js_args *a)
 {
     js_gc(a->js);
@@ -170,7 +180,8 @@ static int on_new(struct js_args *a)
                      {"alarmEnd", on_alarm_end},
                      {"open", on_open},
                      {"busy", on_busy},
-                     {"gc", on_gc}};
+                     {"gc", on_gc},
+                     {"cpu", on_cpu}};
     struct storage_host *t = a->user;
     if (t->count == DATABASES_MAX)
         return CD_EFULL;
