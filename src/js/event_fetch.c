@@ -6,6 +6,9 @@
 #include "js/ops.h"
 #include "js/sockets.h"
 #include "js/worker_internal.h"
+#include "js/wire.h"
+#include "js/site.h"
+#include "js/cell_splice.h"
 
 #define FIELDS_MAX 1024
 /* Bodies that are announced to be smaller are there before the handler is called. operations.md 5.5. */
@@ -24,6 +27,8 @@ struct fetch {
     struct js_async async;
     bool writing, held; /* writing: or accepting. */
     struct http_ws_accept accept;
+    struct js_splices *splices; /* Of the loop. */
+    struct cell_wire *wire; /* owned; of the cell that the accepted socket is to be joined with */
     bool ended; /* The event is over; the struct waits for the write. */
     struct cd_str part;
     struct cd_buf bytes; /* owned: what part borrows. */
@@ -518,17 +523,22 @@ static void accept_done(struct io_op *op, int status)
 {
     struct fetch *f = CD_CONTAINER(op, struct fetch, accept.op);
     struct js_async a;
-    bool wanted = js_async_take(&f->async, &a);
+    bool wanted = js_async_take(&f->async, &a), joined = f->wire != NULL && status == IO_OK;
     f->writing = false;
     f->held = true;
+    if (joined)
+        js_splice(f->splices, f->accept.ws, f->wire);
+    else if (f->wire != NULL)
+        js_wire_drop(f->wire);
+    f->wire = NULL;
     if (wanted && status == IO_OK) {
         struct js_entry e;
         js_enter(a.w, &e);
-        uint64_t id = js_socket_new(a.w, &f->event, f->accept.ws);
+        uint64_t id = joined ? 0 : js_socket_new(a.w, &f->event, f->accept.ws);
         js_async_settle(&a, NULL, js_number(a.w->js, (double)id));
         js_leave(&e);
     } else {
-        if (status == IO_OK)
+        if (status == IO_OK && !joined)
             http_ws_free(f->accept.ws);
         js_async_status(&a, status == IO_OK ? IO_CANCELED : status, "Network connection lost.");
     }
@@ -537,8 +547,9 @@ static void accept_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
-/* answer_websocket(event, promise, status, statusText, fields, protocol): 101; the socket that the request
- * becomes. The event lives on. */
+/* answer_websocket(event, promise, status, statusText, fields, protocol, wire): 101; the socket that the
+ * request becomes. The event lives on. wire, or undefined: the cell's end of the socket; if the host can pass
+ * on by itself what comes from either, it does, and the answer is 0. */
 int js_op_answer_websocket(struct js_args *a)
 {
     struct fetch *f;
@@ -565,8 +576,14 @@ int js_op_answer_websocket(struct js_args *a)
         f->started = f->writing = true;
         x->user = NULL;
         x->gone = NULL;
-        http_ws_accept(&f->accept, js_sockets_host(f->event.w), x, cd_buf_str(&protocol), r.answer.field,
-                       r.answer.field_count, accept_done);
+        struct js_site *site = f->event.w->site;
+        f->splices = site != NULL && !js_is_undefined(js_arg(a, 6)) ? js_site_splices(site) : NULL;
+        if (f->splices != NULL)
+            f->wire = js_wire_take(a, 6);
+        struct http_ws_host *host =
+            f->wire != NULL ? js_splices_host(f->splices) : js_sockets_host(f->event.w);
+        http_ws_accept(&f->accept, host, x, cd_buf_str(&protocol), r.answer.field, r.answer.field_count,
+                       accept_done);
     }
     cd_buf_deinit(&protocol);
     cd_buf_deinit(&r.text);

@@ -1,7 +1,9 @@
 /* js/no_cells.c: in programs that host no cells this stands for js/cells.c and the host functions that need
  * src/cell: the library celld_no_cells instead of celld_cells. */
+#include "js/cell_splice.h"
 #include "js/cells.h"
 #include "js/ops.h"
+#include "js/wire.h"
 
 struct js_cell *js_cell_of(struct js_event *e)
 {
@@ -48,6 +50,29 @@ void js_effect_cancel(struct js_effect *x)
 {
     if (x->op != NULL)
         io_cancel(x->op);
+}
+
+struct cell_wire *js_wire_take(struct js_args *a, unsigned index)
+{
+    (void)a, (void)index;
+    return NULL;
+}
+
+void js_wire_drop(struct cell_wire *w)
+{
+    CD_ASSERT(w == NULL);
+}
+
+struct http_ws_host *js_splices_host(struct js_splices *s)
+{
+    (void)s;
+    CD_UNREACHABLE();
+}
+
+void js_splice(struct js_splices *s, struct http_ws *ws, struct cell_wire *wire)
+{
+    (void)s, (void)ws, (void)wire;
+    CD_UNREACHABLE();
 }
 
 /* The areas whose host functions are in celld_cells. */

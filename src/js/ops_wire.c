@@ -331,6 +331,37 @@ int js_op_wire_served(struct js_args *a)
     return rc;
 }
 
+struct cell_wire *js_wire_take(struct js_args *a, unsigned index)
+{
+    uint64_t id;
+    if (js_arg_u64(a, index, &id) != 0)
+        return NULL;
+    struct js_handle *h = cd_map_get_u64(&js_worker_of(a)->handles, id);
+    struct wire *s = h != NULL && h->type == &wire_type ? CD_CONTAINER(h, struct wire, handle) : NULL;
+    if (s == NULL || s->wire == NULL)
+        return NULL;
+    struct cell_wire *w = s->wire;
+    s->wire = NULL;
+    cell_wire_attach(w, NULL, NULL);
+    js_handle_close(h);
+    return w;
+}
+
+void js_wire_drop(struct cell_wire *w)
+{
+    cell_wire_close(w, NULL);
+}
+
+/* wire_listen(wire, on): whether what comes is delivered, or waits. */
+int js_op_wire_listen(struct js_args *a)
+{
+    struct wire *s;
+    int rc = wire_arg(a, &s);
+    if (rc == 0 && s != NULL)
+        cell_wire_attach(s->wire, js_to_bool(a->js, js_arg(a, 1)) ? &hooks : NULL, s);
+    return rc;
+}
+
 /* wire_close(wire, text): nothing comes any more. text: why the other side must not go on; undefined: it is
  * through. */
 int js_op_wire_close(struct js_args *a)

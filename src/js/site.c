@@ -169,6 +169,11 @@ struct cell_router *js_site_router(const struct js_site *s)
     return s->opts.router;
 }
 
+struct js_splices *js_site_splices(const struct js_site *s)
+{
+    return s->opts.splices;
+}
+
 unsigned js_site_events(const struct js_site *s)
 {
     unsigned count = 0;

@@ -11,6 +11,7 @@
 struct cell_router;
 struct http_exchange;
 struct js_site;
+struct js_splices;
 struct js_watch;
 
 struct js_site_opts {
@@ -20,6 +21,8 @@ struct js_site_opts {
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
     struct js_watch *watch; /* Borrowed; NULL: nobody looks for turns that do not end. */
     struct cell_router *router; /* Borrowed: where Durable Objects are called; NULL: nowhere. */
+    struct js_splices
+        *splices; /* js/cell_splice.h; borrowed; NULL: JavaScript passes on what sockets bring. */
     const struct js_worker_hooks *hooks; /* Borrowed. */
     void *arg;
 };
@@ -47,6 +50,7 @@ bool js_site_closing(const struct js_site *s);
 bool js_site_has(const struct js_site *s, struct cd_str script);
 unsigned js_site_events(const struct js_site *s);
 struct cell_router *js_site_router(const struct js_site *s);
+struct js_splices *js_site_splices(const struct js_site *s);
 
 /* ---- Turns that do not end: runtime.md 2.2, step 5 ---- */
 

@@ -12,5 +12,9 @@ struct cell_wire;
 /* A call has come for the cell whose event is e: from now on w is the event's, and the prelude serves it
  * (runtime/wire_session.js). It is closed with the event, for the reason that js_cell_close gives. */
 void js_wire_attach(struct js_event *e, struct cell_wire *w);
+/* Takes the end whose number is an argument out of JavaScript's hands, with nothing attached to it. NULL: it
+ * is closed. */
+struct cell_wire *js_wire_take(struct js_args *a, unsigned index);
+void js_wire_drop(struct cell_wire *w); /* Closes one that was taken. */
 
 #endif

@@ -8,7 +8,8 @@
  *
  * globalThis.testStorage makes storages of cells: storage_host.h.
  *
- * With --listen it serves requests on the loopback instead, after "listening PORT", until SIGTERM. */
+ * With --splice 0 sockets of cells go through JavaScript. With --listen it serves requests on the loopback
+ * instead, after "listening PORT", until SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "cells.h"
 #include "http/server.h"
 #include "io_real/io_real.h"
+#include "js/cell_splice.h"
 #include "js/engine.h"
 #include "js/site.h"
 #include "js/worker.h"
@@ -31,6 +33,8 @@ struct runner {
     struct js_bundle_module entry[SCRIPTS_MAX]; /* Of the other scripts. */
     const char *name;
     struct js_site *site;
+    struct js_splices *splices;
+    bool no_splice;
     struct js_worker *worker;
     struct storage_host *storage;
     struct io_real *node;
@@ -60,12 +64,19 @@ static void on_uncaught(void *arg, struct js_worker *w, const char *where, const
 
 static const struct js_worker_hooks hooks = {.console = on_console, .uncaught = on_uncaught};
 
+static void on_all_closed(struct io_op *op, int status)
+{
+    struct runner *r = CD_CONTAINER(op, struct runner, closed);
+    (void)status;
+    io_real_stop(r->node);
+}
+
 static void on_closed(struct io_op *op, int status)
 {
     struct runner *r = CD_CONTAINER(op, struct runner, closed);
     (void)status;
     storage_host_free(r->storage);
-    io_real_stop(r->node);
+    js_splices_stop(r->splices, IO_MS(200), &r->closed, on_all_closed);
 }
 
 static void finish(struct runner *r, int code)
@@ -161,10 +172,12 @@ static void entry(struct io *io, void *arg)
     if (io_loop_index(io) != 0)
         return;
     js_worker_platform(false);
+    r->splices = js_splices_new(io);
     const struct js_site_opts opts = {.io = io,
                                       .bundles = r->bundle,
                                       .count = r->scripts,
                                       .router = cells_open(io),
+                                      .splices = r->no_splice ? NULL : r->splices,
                                       .hooks = &hooks,
                                       .arg = r};
     r->site = js_site_open(&opts);
@@ -262,6 +275,8 @@ int main(int argc, char **argv)
             r.bundle[0].config = cd_str(argv[i + 1]);
         else if (strcmp(argv[i], "--listen") == 0)
             r.listen = argv[i + 1];
+        else if (strcmp(argv[i], "--splice") == 0)
+            r.no_splice = strcmp(argv[i + 1], "0") == 0;
         else if (strcmp(argv[i], "--script") == 0)
             script_add(&r, argv[i + 1]);
     }

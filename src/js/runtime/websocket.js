@@ -438,7 +438,10 @@ export async function answerWebSocket(context, socket, fields) {
         if (name === 'sec-websocket-protocol') protocol = fields[i + 1];
         else if (name !== 'upgrade' && name !== 'connection' && name !== 'content-length' && name !== 'transfer-encoding' && !name.startsWith('sec-websocket-')) others.push(fields[i], fields[i + 1]);
     }
-    const handle = await startFor(context, answer_websocket, 101, '', others, protocol);
+    const far = end.peer === null ? end.link.number : undefined; // The socket of a cell.
+    const handle = await startFor(context, answer_websocket, 101, '', others, protocol, far);
+    end.state = RELEASED;
+    if (handle === 0) return end.link.leave(); // The host passes on what comes.
     const wire = new Wire(handle, context);
     context.hold();
     context.sockets++;

@@ -116,6 +116,13 @@ export class Session {
         for (const [id, answer] of this.#answers ?? []) if (!answer.settled) this.fail(id, encodeThrown(reason, this.context));
         this.close();
     }
+    // The host takes the wire, with what comes over it: its number.
+    leave() {
+        sessions.delete(this.handle);
+        this.over = true;
+        trafficOf(this.context).calls.delete(this);
+        return this.handle;
+    }
     get failure() {
         return new Failure(lossError(this.#why));
     }

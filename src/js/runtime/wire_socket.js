@@ -4,6 +4,8 @@
 import { need } from './wire_session.js';
 import { BINARY, CLOSING, ENDED, TEXT } from './wire_kinds.js';
 
+const { wire_listen } = host;
+
 const MESSAGE = 0, CLOSED = 1, LOST = 2; // as websocket.js has them
 
 export class WireSocket {
@@ -18,8 +20,19 @@ export class WireSocket {
     constructor(session) {
         this.session = session;
         if (session.server !== undefined) this.#sent = [];
+        else wire_listen(session.handle, false); // What comes can wait where it is, until somebody listens.
         session.socket = this;
         session.hold();
+    }
+    // At the caller's end: the wire, for the host.
+    get number() {
+        return this.session.handle;
+    }
+    // The host has taken the wire.
+    leave() {
+        this.#open = false;
+        this.session.leave();
+        this.onEnded?.();
     }
     // At the cell's end: the answer has been sent.
     start() {
@@ -51,6 +64,7 @@ export class WireSocket {
     }
     listen(target) {
         this.target = target;
+        if (this.session.server === undefined) wire_listen(this.session.handle, true);
         const waiting = this.#waiting;
         this.#waiting = [];
         for (const [kind, a, b, c] of waiting) target.receive(kind, a, b, c);
