@@ -1,6 +1,8 @@
 /* js/cells.c: the life of cells in V8: starts, calls, alarms, stops, and the end of each turn. */
 #include "js/cells.h"
 
+#include "js/cell_sockets.h"
+#include "js/cells_internal.h"
 #include "js/ops.h"
 #include "js/site.h"
 #include "js/wire.h"
@@ -8,31 +10,6 @@
 #define LOOK_NS IO_MS(100)
 #define MEMORY_EXCEEDED "Durable Object's isolate exceeded its memory limit and was reset."
 #define CODE_UPDATED "Durable Object reset because its code was updated."
-
-struct js_cells {
-    struct js_cells_opts opts;
-    struct js_site *site; /* Whose code starts; NULL: none. */
-    struct cd_list cells; /* struct js_cell.link */
-    struct io_timer move; /* Runs while cells have the code of another site. */
-    uint64_t served_ns; /* When site took over. */
-    bool freed;
-};
-
-struct js_cell {
-    struct js_event event;
-    struct js_cells *host;
-    struct js_site *site;
-    struct js_worker *w;
-    struct cell *cell;
-    struct cd_link link, touched;
-    bool starting, stopping;
-    bool ended; /* The event has; w may be gone. */
-    bool busy; /* Something of it runs, says the prelude. */
-    bool pinned;
-    bool reset; /* reason says why. */
-    struct cd_buf reason; /* owned */
-    struct cell_close close;
-};
 
 /* ---- The event that is the cell ---- */
 
@@ -296,6 +273,7 @@ static void start(void *arg, struct cell *cell)
         cell_started(cell, cd_buf_cstr(&why));
     } else {
         c->starting = false;
+        js_parked_attach(c);
         cell_started(cell, NULL);
         activity(c);
     }
@@ -345,9 +323,16 @@ static void stop(void *arg, struct cell *cell, enum cell_stop cause, struct cd_s
     deliver(c, JS_EXPORT_CELL_STOP, NULL, 0);
     if (!c->ended)
         js_event_end(&c->event, NULL); /* The isolate is halted. */
+    struct cell_shard *shard = cell_shard_of(cell);
+    struct cd_buf scope = {0};
+    cd_buf_add_str(&scope, cell_scope(cell));
+    bool waits = js_parked_detach(c);
     cell_free(c);
     cell_set_user(cell, NULL);
     cell_stopped(cell);
+    if (waits)
+        cell_wake(shard, cd_buf_str(&scope));
+    cd_buf_deinit(&scope);
 }
 
 /* ---- Deployments ---- */
@@ -398,12 +383,18 @@ struct js_cells *js_cells_new(const struct js_cells_opts *opts)
     struct js_cells *h = cd_new(struct js_cells);
     h->opts = *opts;
     cd_list_init(&h->cells);
+    cd_list_init(&h->parked);
     return h;
+}
+
+void js_cells_hang_up(struct js_cells *h)
+{
+    js_parked_close(h);
 }
 
 void js_cells_free(struct js_cells *h)
 {
-    CD_ASSERT(cd_list_empty(&h->cells));
+    CD_ASSERT(cd_list_empty(&h->cells) && cd_list_empty(&h->parked));
     h->freed = true;
     if (io_busy(&h->move.op))
         io_cancel(&h->move.op);
@@ -423,7 +414,8 @@ static void open(void *arg, struct cell *cell, struct cell_wire *wire)
 
 static void wake(void *arg, struct cell *cell)
 {
-    (void)arg, (void)cell;
+    (void)arg;
+    js_parked_wake(cell_user(cell));
 }
 
 static const struct cell_code code = {start, open, alarm, wake, stop};

@@ -28,6 +28,7 @@ enum js_export {
     JS_EXPORT_CELL_STOP,
     JS_EXPORT_CELL_ALARM,
     JS_EXPORT_WIRE,
+    JS_EXPORT_CELL_SOCKET,
     JS_EXPORT_COUNT
 };
 

@@ -1,12 +1,13 @@
 // cells.js: Durable Objects: instances, what they get as ctx, and the deliveries to them. runtime.md 2; services.md 1.3.
 //
 // A cell has one Context from its start to its stop: all its deliveries own the same I/O, and what they start outlives them.
-import { Context, Frame, addContext, contextOf, currentFrame, limits, runIn, shape, startTimer, stopTimer } from './core.js';
+import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, runIn, shape, startTimer, stopTimer } from './core.js';
 import { Gate, Section } from './gate.js';
 import { env } from './bindings.js';
 import { isResponse } from './http.js';
 import { cellClass, loopback } from './worker.js';
 import { DurableObject } from './workers.js';
+import * as sockets from './cells_sockets.js';
 
 const { cell_abort, cell_busy, cell_alarm_done, report, now } = host;
 
@@ -47,15 +48,18 @@ class CellContext extends Context {
 
 // One event of a cell: from its entry until its handler has settled, or was given up.
 class Delivery {
+    // limitMs: of its own, to be kept to the millisecond.
     constructor(cell, kind, limitMs, reject) {
         this.cell = cell;
         this.kind = kind;
-        this.limitMs = limitMs;
+        this.limitMs = limitMs ?? limits.handlerBudgetMs;
         this.reject = reject;
         this.startedAt = now();
+        this.timer = limitMs === undefined ? 0 : startTimer(cell.context, limitMs, () => this.overrun(), true);
         cell.deliveries.add(this);
     }
     end() {
+        if (this.timer !== 0) stopTimer(this.timer);
         if (this.cell.deliveries.delete(this)) this.cell.context.release();
     }
     overrun() {
@@ -77,7 +81,8 @@ export class Cell {
         this.context.cell = this;
         this.instance = undefined;
         this.deliveries = new Set();
-        this.sockets = null; // cells_sockets.js
+        this.sockets = null; // cells_sockets.js: id -> WebSocket
+        this.server = null; // wire_cell.js: how its calls are served
     }
     get eventId() {
         return this.context.id;
@@ -97,8 +102,20 @@ export class Cell {
         runIn(this.context.frame, report, undefined, where, error);
     }
 
+    // The same, and nothing of an event that was given up, which said so itself.
+    fail(where, error) {
+        if (!overruns.has(error)) this.report(where, error);
+    }
+
     // Runs fn as an event of the cell once the input gate lets it in: a promise of what it gives. limitMs: how long it may take.
-    deliver(kind, fn, limitMs = limits.handlerBudgetMs) {
+    deliver(kind, fn, limitMs = undefined) {
+        return this.#start(kind, fn, limitMs, this.context.gate.lets(undefined));
+    }
+    // The same, for what the gate has let in.
+    run(kind, fn, limitMs = undefined) {
+        return this.#start(kind, fn, limitMs, true);
+    }
+    #start(kind, fn, limitMs, open) {
         const { context } = this;
         context.hold();
         return new Promise((resolve, reject) => {
@@ -117,7 +134,7 @@ export class Cell {
                 if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return over(resolve, result);
                 Promise.resolve(result).then((value) => over(resolve, value), (error) => over(reject, error));
             };
-            if (context.gate.lets(undefined)) runIn(context.frame, enter);
+            if (open) runIn(context.frame, enter);
             else context.gate.queue(() => runIn(context.frame, enter));
         });
     }
@@ -222,6 +239,30 @@ export class DurableObjectState {
         if (typeof fn !== 'function') throw new TypeError("Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': parameter 1 is not of type 'Function'.");
         return this.#cell.block(fn);
     }
+    acceptWebSocket(socket, tags = undefined) {
+        sockets.acceptWebSocket(this.#cell, socket, tags);
+    }
+    getWebSockets(tag = undefined) {
+        return sockets.getWebSockets(this.#cell, tag);
+    }
+    getTags(socket) {
+        return sockets.getTags(this.#cell, socket);
+    }
+    setWebSocketAutoResponse(pair = undefined) {
+        sockets.setAutoResponse(this.#cell, pair);
+    }
+    getWebSocketAutoResponse() {
+        return sockets.getAutoResponse(this.#cell);
+    }
+    getWebSocketAutoResponseTimestamp(socket) {
+        return sockets.getAutoResponseTimestamp(this.#cell, socket);
+    }
+    setHibernatableWebSocketEventTimeout(ms = undefined) {
+        sockets.setEventTimeout(this.#cell, ms);
+    }
+    getHibernatableWebSocketEventTimeout() {
+        return sockets.getEventTimeout(this.#cell);
+    }
     abort(reason = 'Application called abort() to reset Durable Object.', options = undefined) {
         this.#cell.reset(reason, options?.retryAlarm !== false);
     }
@@ -259,9 +300,14 @@ export function cellAlarm(id, scheduledTime, retryCount) {
     cell.deliver('alarm', run).then(
         () => cell_alarm_done(id, ALARM_OK),
         (error) => {
-            const overrun = overruns.has(error);
-            if (!overrun) cell.report('alarm', error);
-            cell_alarm_done(id, overrun ? ALARM_EXCUSED : ALARM_FAILED);
+            cell.fail('alarm', error);
+            cell_alarm_done(id, overruns.has(error) ? ALARM_EXCUSED : ALARM_FAILED);
         },
     );
+}
+
+// Something has come for a socket that the host keeps: kinds as of websocket.js.
+export function cellSocket(id, socket, kind, a, b, clean) {
+    const { cell } = contextOf(id);
+    arrive(cell.context.frame, sockets.receive, cell, socket, kind, a, b, clean);
 }

@@ -121,7 +121,7 @@ export const contextOf = (id) => contexts.get(id);
 export const allContexts = () => [...contexts.values()];
 
 // Settings of the node that reach JavaScript; setup() of worker.js fills them in.
-export const limits = { handlerBudgetMs: 300000, fetchTimeoutMs: 120000 };
+export const limits = { handlerBudgetMs: 300000, fetchTimeoutMs: 120000, outboundWebSockets: 32 };
 
 // ---- Operations of the host
 

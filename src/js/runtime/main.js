@@ -26,7 +26,7 @@ import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
-import { cellAlarm, cellStart, cellStop } from './cells.js';
+import { cellAlarm, cellSocket, cellStart, cellStop } from './cells.js';
 import { newStorage } from './storage.js';
 import './storage_cell.js';
 import { wireMessage } from './wire_session.js';
@@ -56,4 +56,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, wire: wireMessage, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, wire: wireMessage, cellSocket, DOMException };

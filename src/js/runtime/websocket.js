@@ -3,7 +3,7 @@
 // What a socket sends goes to its `link`: a Wire, which is a socket of the host, or a Local, the other half of a pair. What comes in
 // is given to the socket with receive(). A half of a pair that is returned in a response is coupled: its other half talks to the wire
 // from then on.
-import { currentFrame, expose, needContext, setFrame, startFor, startTimer } from './core.js';
+import { arrive, currentFrame, expose, limits, needContext, setFrame, startFor, startTimer } from './core.js';
 import { CloseEvent, DOMException, ErrorEvent, Event, EventTarget, dispatch, handlerAttributes, messageEvent, reportUncaught, trust } from './events.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { compatibility } from './globals.js';
@@ -122,6 +122,7 @@ class End {
         this.halfOpen = !compatibility('web_socket_auto_reply_to_close');
         this.closedIn = this.closedOut = this.aborted = this.failed = false;
         this.accepting = null; // called once it is accepted
+        this.hibernation = null; // of a cell's hibernatable socket: who hears of what comes
         this.done = null; // called once it is closed
     }
 
@@ -153,6 +154,12 @@ class End {
 
     receive(kind, a, b, c) {
         if (this.frame.context.ended) return;
+        if (this.frame.context.gate === null) this.deliver(kind, a, b, c);
+        else arrive(this.frame, () => this.deliver(kind, a, b, c));
+    }
+    deliver(kind, a, b, c) {
+        if (this.frame.context.ended) return;
+        if (this.hibernation !== null) return this.hibernation.receive(this, kind, a, b, c);
         setFrame(this.frame);
         if (kind === MESSAGE) {
             if (typeof a !== 'string' && this.binary === 'blob') a = blobOf(new Uint8Array(a), '');
@@ -328,6 +335,7 @@ export class WebSocket extends EventTarget {
         const bytes = ws_pack(value);
         if (bytes.length > ATTACHMENT_MAX) throw new Error(`A WebSocket 'attachment' cannot be larger than ${ATTACHMENT_MAX} bytes. 'attachment' was ${bytes.length} bytes.`);
         this.#attachment = bytes;
+        this.#end.hibernation?.attach(bytes);
     }
     deserializeAttachment() {
         return this.#attachment === null ? null : ws_unpack(this.#attachment);
@@ -336,6 +344,14 @@ export class WebSocket extends EventTarget {
     static internals = {
         isWebSocket: (v) => typeof v === 'object' && v !== null && #end in v,
         endOf: (socket) => socket.#end,
+        // A hibernatable one, after the cell has come back.
+        revive(link, hibernation, frame, attachment, closedIn, closedOut) {
+            const socket = new WebSocket(MAKE);
+            const end = socket.#end;
+            Object.assign(end, { state: ACCEPTED, link, hibernation, frame, closedIn, closedOut });
+            socket.#attachment = attachment ?? null;
+            return socket;
+        },
         // An open socket of the host that nobody has accepted yet.
         received(wire, protocol) {
             const socket = new WebSocket(MAKE);
@@ -347,6 +363,7 @@ export class WebSocket extends EventTarget {
 }
 export const { isWebSocket } = WebSocket.internals;
 const { endOf, received } = WebSocket.internals;
+export const { revive } = WebSocket.internals;
 delete WebSocket.internals;
 handlerAttributes(WebSocket, 'open', 'message', 'close', 'error');
 for (const [name, value] of Object.entries({ CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 })) {
@@ -402,6 +419,20 @@ function checkReturnable(end) {
     if (end.state === CONNECTING || end.socket.url !== null) throw new TypeError("Can't return WebSocket in a Response if it was created with `new WebSocket()`");
     if (end.state === RELEASED) throw new TypeError("Can't return WebSocket that was already used in a response.");
     if (end.state === ACCEPTED) throw new TypeError("Can't return WebSocket in a Response after calling accept().");
+}
+
+// A cell accepts one half of a pair for hibernation: make() gives what hears of it. Throws when that cannot be.
+export function hibernate(socket, frame, make) {
+    const end = endOf(socket);
+    if (end.state === ACCEPTED && end.hibernation === null) throw new TypeError('Cannot call `acceptWebSocket()` if the WebSocket was already accepted via `accept()`');
+    if (end.state !== WAITING || end.peer === null || end.peer.state !== WAITING) throw new TypeError('Cannot call `acceptWebSocket()` on a WebSocket whose pair was already used, or that is no half of a pair');
+    end.hibernation = make();
+    end.accept(frame);
+}
+// The end of a hibernatable socket; undefined for others.
+export function hibernationOf(socket) {
+    const end = endOf(socket);
+    return end.hibernation === null ? undefined : end;
 }
 
 // Connects a socket that nobody accepted with a wire.
@@ -512,8 +543,18 @@ function protocolsOf(protocols) {
 async function connect(context, target, fields, protocols) {
     const secure = target.protocol === 'wss:' || target.protocol === 'https:';
     const hostname = target.hostname[0] === '[' ? target.hostname.slice(1, -1) : target.hostname;
+    if (context.gate !== null && context.sockets >= limits.outboundWebSockets) throw new Error(`A Durable Object may have at most ${limits.outboundWebSockets} outbound WebSockets (CELLD_MAX_OUTBOUND_WEBSOCKETS).`);
     const [handle, protocol] = await startFor(context, ws_connect, hostname, target.port === '' ? (secure ? 443 : 80) : Number(target.port), target.host, target.path, fields, protocols.join(', '), secure);
-    return [new Wire(handle, context), protocol];
+    const wire = new Wire(handle, context);
+    if (context.gate !== null) { // It keeps the cell in memory.
+        context.hold();
+        context.sockets++;
+        wire.onEnded = () => {
+            context.sockets--;
+            context.release();
+        };
+    }
+    return [wire, protocol];
 }
 
 // A hook of fetch: what asks for "Upgrade: websocket" gives a response with a socket that waits for accept().
