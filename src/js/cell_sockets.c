@@ -279,8 +279,8 @@ static int tags_read(struct js_args *a, js_value list, struct cd_buf *out)
         if (rc == 0)
             rc = js_to_utf8(a->js, v, &tag);
         if (rc == 0) {
-            cd_buf_add_byte(out, (uint8_t)tag.len);
-            cd_buf_add_byte(out, (uint8_t)(tag.len >> 8));
+            cd_buf_add_byte(out, (char)(uint8_t)tag.len);
+            cd_buf_add_byte(out, (char)(uint8_t)(tag.len >> 8));
             cd_buf_add_str(out, cd_buf_str(&tag));
         }
         cd_buf_deinit(&tag);
@@ -330,7 +330,8 @@ int js_op_cell_socket_new(struct js_args *a)
     return 0;
 }
 
-/* cell_socket_park(cell, socket, wire): the request was answered; the wire is the record's. */
+/* cell_socket_park(cell, socket, wire, closed): the request was answered; the wire is the record's. closed: a
+ * close frame has gone out. */
 int js_op_cell_socket_park(struct js_args *a)
 {
     struct js_cell *c;
@@ -346,6 +347,7 @@ int js_op_cell_socket_park(struct js_args *a)
         return 0;
     }
     s->wire = w;
+    s->closed_out = js_to_bool(a->js, js_arg(a, 3));
     cell_wire_served(w);
     cell_wire_park(w, true);
     cell_wire_attach(w, &hooks, s);

@@ -48,7 +48,7 @@ class Hibernation {
     // The request was answered with the other half: the wire carries the socket from now on, and belongs to the host.
     park(end, wire) {
         end.link = new HostLink(this.cell, this.id);
-        cell_socket_park(this.cell.eventId, this.id, wire);
+        cell_socket_park(this.cell.eventId, this.id, wire, end.closedOut);
     }
     receive(end, kind, a, b, clean) {
         const { cell, socket } = this;

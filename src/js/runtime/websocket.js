@@ -518,6 +518,12 @@ export function returnWebSocket(socket, makeLink, fields) {
     for (let i = 0; i < fields.length; i += 2) if (fields[i].toLowerCase() === 'sec-websocket-protocol') return fields[i + 1];
     return '';
 }
+// Its other half was accepted for hibernation: the answer has gone out, and the wire goes over to the host. The session knows nothing of
+// it from then on.
+export function parkWebSocket(socket, session) {
+    const { peer } = endOf(socket);
+    if (peer !== null && peer.hibernation !== null && !session.over) peer.hibernation.park(peer, session.leave());
+}
 export { received as receivedWebSocket };
 
 // ---- Sockets to servers

@@ -9,7 +9,7 @@ import { encodeThrown, reportThrown } from './rpc_message.js';
 import { shareReadable } from './rpc_streams.js';
 import { Deferred, Failure } from './rpc_target.js';
 import { answerRequest } from './service_local.js';
-import { receivedWebSocket, returnWebSocket } from './websocket.js';
+import { parkWebSocket, receivedWebSocket, returnWebSocket } from './websocket.js';
 import { need } from './wire_session.js';
 import { WireSocket } from './wire_socket.js';
 import { ReceivedReadable, SentReadable } from './wire_streams.js';
@@ -144,6 +144,7 @@ export class ServedFetch {
         }
         session.socket?.start();
         session.settled(id);
+        if (webSocket !== null) parkWebSocket(webSocket, session);
     }
     #fail(error) {
         this.settled = true;
