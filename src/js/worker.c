@@ -20,9 +20,8 @@ static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
 static const char *const export_names[JS_EXPORT_COUNT] = {
-    "setup",      "builtin", "load",   "complete", "timer",     "fetch",    "run",       "gone",
-    "rejections", "sweep",   "socket", "call",     "cellStart", "cellStop", "cellAlarm", "wire",
-    "cellSocket"};
+    "setup", "builtin", "load", "complete",  "timer",    "fetch",     "run",  "gone",      "rejections",
+    "sweep", "socket",  "call", "cellStart", "cellStop", "cellAlarm", "wire", "cellSocket"};
 
 /* ---- The platform ---- */
 

@@ -169,9 +169,39 @@ void cell_wire_served(struct cell_wire *w)
     (void)w;
 }
 
+struct storage *cell_storage(const struct cell *c)
+{
+    (void)c;
+    return NULL;
+}
+
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
 {
     (void)w, (void)why;
+}
+
+/* They keep no sockets: tests/runtime has that. */
+void cell_wire_park(struct cell_wire *w, bool parked)
+{
+    (void)w, (void)parked;
+    fail_msg("a wire");
+}
+
+void cell_wake(struct cell_shard *s, struct cd_str scope)
+{
+    (void)s, (void)scope;
+    fail_msg("a socket");
+}
+
+void cell_set_parked(struct cell_shard *s, struct cd_str scope, void *parked)
+{
+    (void)s, (void)scope, (void)parked;
+}
+
+void *cell_parked(struct cell_shard *s, struct cd_str scope)
+{
+    (void)s, (void)scope;
+    return NULL;
 }
 
 /* ---- The rig ---- */

@@ -2,28 +2,39 @@
 #include "cells.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "base/map.h"
 #include "cell/cell.h"
 #include "cell/wire.h"
 #include "db/storage.h"
 
+/* What stays of a cell. */
+struct kept {
+    char *scope, *script, *name; /* owned */
+    sqlite3 *sqlite;
+    void *parked;
+};
+
 struct cell {
     struct io *io;
-    char *scope, *script, *name; /* owned */
+    struct kept *kept;
+    struct storage *storage;
+    unsigned pins, wires; /* wires: open and not parked */
+    bool wake;
+    struct io_timer sleep;
     void *user;
     bool starting, running, dooming;
     struct io_op doom;
     struct cd_buf why;
     struct cd_list waiting; /* struct cell_wire.link */
-    sqlite3 *db; /* In memory. */
-    struct storage *storage;
 };
 
 static struct {
     struct io *io;
     struct js_cells *host;
     struct cd_map cells; /* scope -> struct cell */
+    struct cd_map kept; /* scope -> struct kept */
 } all;
 
 /* ---- Wires ---- */
@@ -41,6 +52,7 @@ struct cell_wire {
     void *arg;
     struct cd_list in;
     struct cd_link link; /* In cell.waiting. */
+    struct cell *cell; /* That it keeps in memory. */
     struct io_op deliver;
     bool user_gone, busy;
 };
@@ -58,6 +70,18 @@ static void wire_free_if_idle(struct cell_wire *w)
     for (struct cd_link *k; (k = cd_list_pop(&w->in)) != NULL;)
         message_free(CD_CONTAINER(k, struct message, link));
     cd_free(w);
+}
+
+static void sleep_if_idle(struct cell *c);
+
+static void keeps_no_more(struct cell_wire *w)
+{
+    struct cell *c = w->cell;
+    w->cell = NULL;
+    if (c != NULL) {
+        c->wires--;
+        sleep_if_idle(c);
+    }
 }
 
 static void on_deliver(struct io_op *op, int status)
@@ -117,6 +141,7 @@ void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
     }
     w->user_gone = true;
     w->hooks = NULL;
+    keeps_no_more(w);
     cd_link_remove(&w->link);
     give(w->peer, m);
     if (w->peer != NULL)
@@ -127,6 +152,12 @@ void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
 void cell_wire_served(struct cell_wire *w)
 {
     CD_ASSERT(!w->user_gone);
+}
+
+void cell_wire_park(struct cell_wire *w, bool parked)
+{
+    CD_ASSERT(!w->user_gone && parked);
+    keeps_no_more(w);
 }
 
 /* ---- Ends that answer by themselves ---- */
@@ -205,39 +236,93 @@ static bool misbehave(struct cell_wire *w, struct cd_str name)
 
 /* ---- Cells ---- */
 
-static int db_run(void *arg, const char *sql)
+static int run_sql(struct cell *c, const char *sql)
 {
-    return sqlite3_exec(((struct cell *)arg)->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : CD_EINVAL;
+    return sqlite3_exec(c->kept->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : CD_EINVAL;
 }
 
 static int on_begin(void *arg, struct cd_buf *why)
 {
     (void)why;
-    return db_run(arg, "BEGIN");
+    return run_sql(arg, "BEGIN");
 }
 
 static int on_commit(void *arg, const struct storage_alarm *alarm, struct cd_buf *why)
 {
     (void)alarm, (void)why;
-    return db_run(arg, "COMMIT");
+    return run_sql(arg, "COMMIT");
 }
 
 static void on_rollback(void *arg)
 {
-    int rc = db_run(arg, "ROLLBACK");
+    int rc = run_sql(arg, "ROLLBACK");
     CD_MAYBE(rc != 0);
 }
 
-static void storage_make(struct cell *c)
+static struct kept *kept_of(struct cd_str scope, struct cd_str script, struct cd_str name)
 {
-    struct cd_buf why = {0};
-    int rc = sqlite3_open(":memory:", &c->db);
+    struct kept *k = cd_map_get(&all.kept, scope);
+    if (k != NULL)
+        return k;
+    k = cd_new(struct kept);
+    k->scope = cd_str_dup(scope);
+    k->script = cd_str_dup(script);
+    k->name = cd_str_dup(name);
+    int rc = sqlite3_open(":memory:", &k->sqlite);
     CD_ASSERT(rc == SQLITE_OK);
+    cd_map_put(&all.kept, scope, k);
+    return k;
+}
+
+static struct cell *cell_make(struct kept *k)
+{
+    struct cell *c = cd_new(struct cell);
+    struct cd_buf why = {0};
+    c->io = all.io;
+    c->kept = k;
+    cd_list_init(&c->waiting);
     const struct storage_opts opts = {
-        .sqlite = c->db, .begin = on_begin, .commit = on_commit, .rollback = on_rollback, .arg = c};
-    rc = storage_open(&c->storage, &opts, &why);
+        .sqlite = k->sqlite, .begin = on_begin, .commit = on_commit, .rollback = on_rollback, .arg = c};
+    int rc = storage_open(&c->storage, &opts, &why);
     CD_ASSERT(rc == 0);
-    cd_buf_deinit(&why);
+    cd_map_put(&all.cells, cd_str(k->scope), c);
+    c->starting = true;
+    return c;
+}
+
+static void on_gone(struct io_op *op, int status)
+{
+    (void)status;
+    cd_free(CD_CONTAINER(op, struct cell, sleep.op));
+}
+
+static void cell_free(struct cell *c)
+{
+    cd_map_remove(&all.cells, cd_str(c->kept->scope));
+    storage_close(c->storage);
+    cd_buf_deinit(&c->why);
+    if (!io_busy(&c->sleep.op)) {
+        cd_free(c);
+        return;
+    }
+    c->sleep.op.done = on_gone;
+    io_cancel(&c->sleep.op);
+}
+
+static void on_sleep(struct io_op *op, int status)
+{
+    struct cell *c = CD_CONTAINER(op, struct cell, sleep.op);
+    if (status == IO_OK && c->running && !c->dooming && c->pins == 0 && c->wires == 0) {
+        c->running = false;
+        js_cells_code()->stop(all.host, c, CELL_STOP_EVICT, (struct cd_str){0});
+    }
+}
+
+static void sleep_if_idle(struct cell *c)
+{
+    if (cd_str_starts(cd_str(c->kept->name), CD_STR("sleepy")) && c->running && !c->dooming && c->pins == 0 &&
+        c->wires == 0 && !io_busy(&c->sleep.op))
+        io_timer_start(&c->sleep, c->io, IO_MS(1), on_sleep);
 }
 
 struct storage *cell_storage(const struct cell *c)
@@ -245,24 +330,39 @@ struct storage *cell_storage(const struct cell *c)
     return c->storage;
 }
 
-static void cell_free(struct cell *c)
+void cell_set_parked(struct cell_shard *s, struct cd_str scope, void *parked)
 {
-    storage_close(c->storage);
-    sqlite3_close(c->db);
-    cd_map_remove(&all.cells, cd_str(c->scope));
-    cd_free(c->scope);
-    cd_free(c->script);
-    cd_free(c->name);
-    cd_buf_deinit(&c->why);
-    cd_free(c);
+    (void)s;
+    ((struct kept *)cd_map_get(&all.kept, scope))->parked = parked;
+}
+
+void *cell_parked(struct cell_shard *s, struct cd_str scope)
+{
+    (void)s;
+    return ((struct kept *)cd_map_get(&all.kept, scope))->parked;
+}
+
+void cell_wake(struct cell_shard *s, struct cd_str scope)
+{
+    struct cell *c = cd_map_get(&all.cells, scope);
+    (void)s;
+    if (c != NULL) {
+        c->wake = true;
+        return;
+    }
+    c = cell_make(cd_map_get(&all.kept, scope));
+    c->wake = true;
+    js_cells_code()->start(all.host, c);
 }
 
 static void open_one(struct cell *c, struct cell_wire *w)
 {
-    struct cd_str name = cd_str(c->name);
+    struct cd_str name = cd_str(c->kept->name);
+    w->cell = c;
+    c->wires++;
     if (cd_str_starts(name, CD_STR("inject:"))) {
         struct message *m = cd_new(struct message);
-        hex_add(&m->bytes, c->name + strlen("inject:"));
+        hex_add(&m->bytes, c->kept->name + strlen("inject:"));
         cd_list_init(&w->in);
         cd_list_push(&w->in, &m->link);
         if (w->peer != NULL)
@@ -282,8 +382,13 @@ void cell_started(struct cell *c, const char *why)
         else
             cell_wire_close(w, &(struct cell_close){.text = cd_str(why)});
     }
-    if (why != NULL)
+    if (why != NULL) {
         cell_free(c);
+        return;
+    }
+    if (c->wake)
+        js_cells_code()->wake(all.host, c);
+    sleep_if_idle(c);
 }
 
 static void doom(struct io_op *op, int status)
@@ -325,24 +430,16 @@ struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct c
             cell_wire_close(its, &(struct cell_close){.text = CD_STR("is being reset"), .retryable = true});
             return mine;
         }
-        c = cd_new(struct cell);
-        c->io = all.io;
-        c->scope = cd_str_dup(target->scope);
-        c->script = cd_str_dup(target->script);
-        c->name = cd_str_dup(target->name);
-        cd_list_init(&c->waiting);
-        storage_make(c);
-        cd_map_put(&all.cells, target->scope, c);
+        c = cell_make(kept_of(target->scope, target->script, target->name));
+        cd_list_push(&c->waiting, &its->link);
+        js_cells_code()->start(all.host, c);
+        return mine;
     }
     if (c->running) {
         open_one(c, its);
         return mine;
     }
     cd_list_push(&c->waiting, &its->link);
-    if (!c->starting) {
-        c->starting = true;
-        js_cells_code()->start(all.host, c);
-    }
     return mine;
 }
 
@@ -359,17 +456,17 @@ struct cell_shard *cell_shard_of(const struct cell *c)
 
 struct cd_str cell_scope(const struct cell *c)
 {
-    return cd_str(c->scope);
+    return cd_str(c->kept->scope);
 }
 
 struct cd_str cell_script(const struct cell *c)
 {
-    return cd_str(c->script);
+    return cd_str(c->kept->script);
 }
 
 struct cd_str cell_name(const struct cell *c)
 {
-    return cd_str(c->name);
+    return cd_str(c->kept->name);
 }
 
 void cell_set_user(struct cell *c, void *user)
@@ -384,12 +481,14 @@ void *cell_user(const struct cell *c)
 
 void cell_pin(struct cell *c)
 {
-    (void)c;
+    c->pins++;
 }
 
 void cell_unpin(struct cell *c)
 {
-    (void)c;
+    CD_ASSERT(c->pins > 0);
+    c->pins--;
+    sleep_if_idle(c);
 }
 
 void cell_alarm_done(struct cell *c, enum cell_alarm_end end)
@@ -436,12 +535,23 @@ void cells_serve(struct js_site *site)
 
 void cells_close(void)
 {
+    js_cells_hang_up(all.host);
     for (struct cd_map_node *n; (n = cd_map_first(&all.cells)) != NULL;) {
         struct cell *c = cd_map_value(n);
         if (io_busy(&c->doom))
             io_cancel(&c->doom);
-        js_cells_code()->stop(all.host, c, CELL_STOP_EVICT, (struct cd_str){0});
+        (js_cells_code()->stop)(all.host, c, CELL_STOP_EVICT, (struct cd_str){0});
+    }
+    for (struct cd_map_node *n; (n = cd_map_first(&all.kept)) != NULL;) {
+        struct kept *k = cd_map_value(n);
+        cd_map_remove(&all.kept, cd_str(k->scope));
+        sqlite3_close(k->sqlite);
+        cd_free(k->scope);
+        cd_free(k->script);
+        cd_free(k->name);
+        cd_free(k);
     }
     cd_map_deinit(&all.cells);
+    cd_map_deinit(&all.kept);
     js_cells_free(all.host);
 }

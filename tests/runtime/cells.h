@@ -1,12 +1,15 @@
 /* runtime/cells.h: cells for js_run: what src/cell gives js/cells.h and js/ops_wire.c, on one loop, without
- * databases, proofs or other nodes.
+ * proofs or other nodes.
  *
  * What the name of a cell begins with makes it misbehave, for the tests of wires:
  *   refuse:TEXT   the call is closed with the text before the handler starts
  *   overloaded    the same, for the limit of requests
  *   lost:TEXT     the first message is answered by the end of the wire, after a reset
  *   reply:HEX     the first message is answered with these bytes; there is no handler
- *   inject:HEX    the handler's side gets these bytes instead of the first message */
+ *   inject:HEX    the handler's side gets these bytes instead of the first message
+ *   sleepy        it is evicted as soon as nothing keeps it in memory
+ *
+ * Each scope has a database in memory, which stays when the cell goes. */
 #ifndef RUNTIME_CELLS_H
 #define RUNTIME_CELLS_H
 

@@ -153,41 +153,50 @@ export class Cell {
         cell_abort(this.eventId, resetText(error), retryAlarm);
     }
 
-    block(fn) {
+    // Runs fn while no other event of the cell does: a promise of what it gives. When it takes too long the cell is reset with the
+    // text; fatal: also when it throws.
+    block(fn, text = BLOCK_TIMEOUT, fatal = false) {
         const frame = currentFrame();
         const { context } = this;
         const { gate } = context;
         if (gate.holds(frame?.section)) {
             frame.section.enter();
-            return this.#blocked(frame, fn);
+            return this.#blocked(frame, fn, text, fatal);
         }
         const inner = new Frame(context, frame?.store, new Section());
-        if (gate.take(inner.section, () => waits.resolve(this.#blocked(inner, fn)))) return this.#blocked(inner, fn);
+        if (gate.take(inner.section, () => waits.resolve(this.#blocked(inner, fn, text, fatal)))) return this.#blocked(inner, fn, text, fatal);
         const waits = Promise.withResolvers();
         return waits.promise;
     }
     // The section of the frame holds the gate.
-    #blocked(frame, fn) {
+    #blocked(frame, fn, text, fatal) {
         const { context } = this;
         const { section } = frame;
         context.hold();
-        const timer = runIn(frame, startTimer, undefined, context, BLOCK_MAX_MS, () => this.reset(new Error(BLOCK_TIMEOUT)), true);
+        const timer = runIn(frame, startTimer, undefined, context, BLOCK_MAX_MS, () => this.reset(new Error(text)), true);
         let result;
         try {
             result = runIn(frame, fn);
         } catch (error) {
             result = Promise.reject(error);
         }
+        const over = () => {
+            stopTimer(timer);
+            if (--section.depth === 0) context.gate.release(section);
+            context.release();
+        };
         return Promise.resolve(result).then(
             (value) => {
-                stopTimer(timer);
-                if (--section.depth === 0) context.gate.release(section);
-                context.release();
+                over();
                 return value;
             },
             (error) => {
-                report('blockConcurrencyWhile', error);
-                this.reset(error);
+                if (fatal) {
+                    report('blockConcurrencyWhile', error);
+                    this.reset(error);
+                }
+                over();
+                throw error;
             },
         );
     }
@@ -237,7 +246,7 @@ export class DurableObjectState {
     }
     blockConcurrencyWhile(fn) {
         if (typeof fn !== 'function') throw new TypeError("Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': parameter 1 is not of type 'Function'.");
-        return this.#cell.block(fn);
+        return this.#cell.block(fn, BLOCK_TIMEOUT, true);
     }
     acceptWebSocket(socket, tags = undefined) {
         sockets.acceptWebSocket(this.#cell, socket, tags);
