@@ -96,7 +96,7 @@ enum { TOLD_MESSAGE, TOLD_CLOSING, TOLD_ENDED }; /* As of runtime/websocket.js. 
 /* One frame, in a turn of its own: the prelude's cellSocket(event, socket, kind, a, b, clean). */
 static void frame_tell(struct js_cell *c, uint64_t id, const struct frame *f)
 {
-    struct cd_str all = cd_buf_str(&f->bytes), rest = cd_str_sub(all, JS_WIRE_HEAD, SIZE_MAX);
+    struct cd_str all = cd_buf_str(&f->bytes), rest = cd_str_sub(all, JS_WIRE_HEAD_SIZE, SIZE_MAX);
     unsigned kind = (uint8_t)all.ptr[0];
     struct js_entry e;
     js_enter(c->w, &e);
@@ -172,13 +172,13 @@ static void on_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
     struct socket *s = arg;
     struct cd_str all = cd_buf_str(bytes);
-    unsigned kind = all.len >= JS_WIRE_HEAD ? (uint8_t)all.ptr[0] : 0;
+    unsigned kind = all.len >= JS_WIRE_HEAD_SIZE ? (uint8_t)all.ptr[0] : 0;
     (void)w;
     if (s->closed_in)
         return;
     switch (kind) {
     case JS_WIRE_TEXT:
-        if (answer_without(s, cd_str_sub(all, JS_WIRE_HEAD, SIZE_MAX)))
+        if (answer_without(s, cd_str_sub(all, JS_WIRE_HEAD_SIZE, SIZE_MAX)))
             return;
         break;
     case JS_WIRE_BINARY: break;

@@ -53,7 +53,7 @@ static inline uint32_t js_wire_u32(const char *p)
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* The id of a message of JS_WIRE_HEAD bytes or more. */
+/* The id of a message of JS_WIRE_HEAD_SIZE bytes or more. */
 static inline uint32_t js_wire_id(struct cd_str message)
 {
     return js_wire_u32(message.ptr + 1);

@@ -169,12 +169,6 @@ void cell_wire_served(struct cell_wire *w)
     (void)w;
 }
 
-struct storage *cell_storage(const struct cell *c)
-{
-    (void)c;
-    return NULL;
-}
-
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
 {
     (void)w, (void)why;
