@@ -37,6 +37,7 @@ struct socket {
     struct cd_buf attachment; /* owned */
     bool attached;
     bool closed_in, closed_out; /* A close frame came, or went. */
+    bool told; /* The instance knows of the one that came. */
     int64_t auto_ms; /* Of the last answer without the cell; -1: none. */
 };
 
@@ -131,6 +132,9 @@ static void frames_deliver(struct js_parked *p, uint64_t id)
             return;
         struct frame *f = CD_CONTAINER(k, struct frame, link);
         frame_tell(c, id, f);
+        s = cd_map_get_u64(&p->sockets, id);
+        if (s != NULL)
+            s->told = s->closed_in && cd_list_empty(&s->frames);
         frame_free(f);
     }
 }
@@ -234,7 +238,7 @@ bool js_parked_detach(struct js_cell *c)
     for (struct cd_map_node *n = cd_map_first(&p->sockets); n != NULL;) {
         struct socket *s = cd_map_value(n);
         uint64_t id = s->id;
-        if (s->wire == NULL)
+        if (s->wire == NULL || s->told) /* Its last handler went with the instance. */
             socket_free(s);
         else
             waits = waits || !cd_list_empty(&s->frames);
@@ -374,9 +378,7 @@ int js_op_cell_socket_info(struct js_args *a)
         rc = js_uint8_array_copy(a->js, cd_buf_str(&s->attachment), &attachment);
     if (rc != 0)
         return rc;
-    /* What waits has not been seen yet. */
-    const js_value list[] = {tags, attachment, js_bool(a->js, s->closed_in && cd_list_empty(&s->frames)),
-                             js_bool(a->js, s->closed_out)};
+    const js_value list[] = {tags, attachment, js_bool(a->js, s->told), js_bool(a->js, s->closed_out)};
     js_return(a, js_array(a->js, list, CD_COUNT(list)));
     return 0;
 }

@@ -101,7 +101,7 @@ function socketOf(cell, id) {
 // Called by cells.js when something has come for a socket and the input gate lets it in.
 export function receive(cell, id, kind, a, b, clean) {
     const socket = socketOf(cell, id);
-    if (socket !== undefined) hibernationOf(socket).deliver(kind, a, b, clean);
+    if (socket !== undefined) hibernationOf(socket).receive(kind, a, b, clean);
 }
 
 function checkTags(tags) {

@@ -62,10 +62,11 @@ class Wire {
 export function socketEvent(handle, kind, a, b, c) {
     const wire = wires.get(handle);
     if (wire === undefined) return;
-    if (kind !== ENDED) return wire.target.receive(kind, a, b, c);
-    wire.gone();
-    wire.target.receive(kind, a, b, c);
-    wire.onEnded?.();
+    if (kind === ENDED) wire.gone();
+    arrive(wire.target.frame ?? wire.context.frame, () => {
+        wire.target.receive(kind, a, b, c);
+        if (kind === ENDED) wire.onEnded?.();
+    });
 }
 
 // The other half of a pair, as long as both are in this isolate.
@@ -153,11 +154,6 @@ class End {
     }
 
     receive(kind, a, b, c) {
-        if (this.frame.context.ended) return;
-        if (this.frame.context.gate === null) this.deliver(kind, a, b, c);
-        else arrive(this.frame, () => this.deliver(kind, a, b, c));
-    }
-    deliver(kind, a, b, c) {
         if (this.frame.context.ended) return;
         if (this.hibernation !== null) return this.hibernation.receive(this, kind, a, b, c);
         setFrame(this.frame);
