@@ -187,8 +187,8 @@ test('an automatic answer wakes nobody', async ({ ROOM }) => {
     equal(await one.ask('auto?'), 'true');
     equal(await room.auto(), null);
     equal(await one.ask('ping'), 'echo ping');
-    one.ws.close(4999, ''); // The handler does not answer it.
-    equal(await one.next(), 'close 4999  true');
+    one.ws.close(4999, ''); // The handler does not answer it, and without the switch nobody does.
+    equal(await one.next(), 'close 1006 WebSocket disconnected without sending Close frame. false');
 });
 
 test('what a handler throws stays there; one that is too slow is given up', async ({ ROOM }) => {
