@@ -139,8 +139,11 @@ void cell_shard_fence(struct cell_shard *s, struct cd_str why)
     }
 }
 
-void cell_shard_unwind(struct cell_shard *s)
+void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done)
 {
+    if (op != NULL)
+        op->done = done;
+    s->close_op = op;
     cell_shard_fence(s, CD_STR("the node has crashed"));
     s->closing = true;
     cell_shard_pump(s);

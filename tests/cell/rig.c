@@ -306,7 +306,7 @@ static void unwind(struct io *io, void *arg)
     unsigned loop = io_loop_index(io);
     (void)arg;
     if (loop != 0 && rig.shard[loop] != NULL)
-        cell_shard_unwind(rig.shard[loop]);
+        cell_shard_unwind(rig.shard[loop], NULL, NULL);
     rig.shard[loop] = NULL;
     for (unsigned i = 0; loop == 0 && i < rig.calls; i++)
         call_close(io, &rig.call[i]);

@@ -1,0 +1,155 @@
+#include "cell_node/node.h"
+
+static void test_a_counter_survives_the_crash_of_its_node(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node_ready();
+    for (int i = 1; i <= 20; i++)
+        assert_int_equal(node_ask("C:1", "add 1"), i);
+    node_crash(SIM_KILL);
+    node_restart(false);
+    node_ready();
+    assert_int_equal(node_ask("C:1", "get"), 20);
+    assert_int_equal(node_ask("C:1", "add 1"), 21);
+    node_crash(SIM_POWER);
+    node_restart(true); /* Another machine: nothing but the bucket is left. */
+    node_ready();
+    assert_int_equal(node_ask("C:1", "get"), 21);
+    node_free();
+}
+
+static void test_a_stop_leaves_nothing_to_recover_and_the_next_life_uses_the_files(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node_ready();
+    (void)node_ask("C:1", "add 5");
+    node_stop();
+    node_restart(false);
+    node_ready();
+    assert_int_equal(node_ask("C:1", "get"), 5);
+    assert_int_equal(node.epoch, 2);
+    node_free();
+}
+
+static void test_an_evicted_counter_comes_back_with_its_value(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node_ready();
+    for (int i = 1; i <= 5; i++) {
+        assert_int_equal(node_ask("C:1", "add 1"), i);
+        node_evict("C:1");
+    }
+    assert_int_equal(node_ask("C:1", "get"), 5);
+    assert_int_equal(node.starts, 6);
+    assert_int_equal(node.epoch, 6);
+    node_evict("C:1"); /* It wrote nothing: the position stays. */
+    assert_int_equal(node_ask("C:1", "get"), 5);
+    node_crash(SIM_KILL);
+    node_restart(true);
+    node_ready();
+    assert_int_equal(node_ask("C:1", "get"), 5);
+    node_free();
+}
+
+static void test_an_alarm_survives_the_crash_of_its_node(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node_ready();
+    (void)node_ask("C:1", "alarm 30000");
+    node_crash(SIM_KILL);
+    node_restart(true);
+    node_ready();
+    node_run(15000);
+    assert_int_equal(node.alarms, 0);
+    node_run(90000);
+    assert_int_equal(node.alarms, 1);
+    assert_int_equal(node_ask("C:1", "get"), 1000);
+    node_free();
+}
+
+/* Every add is answered with its value, or its fate is open: the sum of both bounds what is there. */
+struct tally {
+    int64_t acked;
+    unsigned open;
+};
+
+static void adds(struct tally *t, unsigned count)
+{
+    unsigned first = node.calls;
+    for (unsigned i = 0; i < count; i++) {
+        (void)node_send(i % 3 == 2 ? "C:2" : "C:1", "add 1");
+        node_run(7);
+    }
+    node_run(40);
+    for (unsigned i = first; i < node.calls; i++) {
+        const struct node_call *c = &node.call[i];
+        if (strcmp(c->scope, "C:1") != 0)
+            continue;
+        if (c->answered && c->value > t->acked)
+            t->acked = c->value;
+        t->open += !c->answered;
+    }
+}
+
+static void test_a_crash_at_any_call_loses_nothing_that_was_answered(void **state)
+{
+    (void)state;
+    bool hit = true;
+    for (uint64_t k = 1; hit && k < 2000; k += 1 + k / 4) {
+        struct tally t = {0};
+        hit = false;
+        node_open(&(struct sim_opts){.seed = k});
+        bool known =
+            sim_at_call(node.node, "any", k, k % 2 == 0 ? SIM_DIE_KILL : SIM_DIE_POWER, IO_FAULT, &hit);
+        assert_true(known);
+        node_run(600);
+        if (sim_node_life(node.node) == SIM_UP && node.ready)
+            adds(&t, 12);
+        node_crash(SIM_KILL); /* Or it is dead already. */
+        node_restart(k % 3 == 0);
+        node_ready();
+        int64_t value = node_ask("C:1", "get");
+        if (value < t.acked || value > t.acked + t.open)
+            print_error("call %llu: %lld, of which %lld answered and %u open\n", (unsigned long long)k,
+                        (long long)value, (long long)t.acked, t.open);
+        assert_true(value >= t.acked && value <= t.acked + t.open);
+        node_free();
+    }
+}
+
+static void test_unclear_answers_of_the_store_lose_and_repeat_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct tally t = {0};
+        node_open(&(struct sim_opts){.seed = seed, .policy = SIM_RANDOM, .slack_ns = IO_MS(1)});
+        node_ready();
+        sim_store_set(node.sim, &(struct sim_store_opts){.latency_ns = IO_MS(5),
+                                                         .jitter_ns = IO_MS(10),
+                                                         .lose_answer_ppm = 100000,
+                                                         .lose_request_ppm = 100000,
+                                                         .fail_ppm = 50000,
+                                                         .throttle_ppm = 50000});
+        adds(&t, 60);
+        node_run(4000);
+        node_evict("C:2");
+        node_crash(SIM_KILL);
+        sim_store_heal(node.sim);
+        node_restart(false);
+        node_ready();
+        int64_t value = node_ask("C:1", "get");
+        assert_true(value >= t.acked && value <= t.acked + t.open);
+        node_free();
+    }
+}
+
+CD_TESTS(counter, cmocka_unit_test(test_a_counter_survives_the_crash_of_its_node),
+         cmocka_unit_test(test_a_stop_leaves_nothing_to_recover_and_the_next_life_uses_the_files),
+         cmocka_unit_test(test_an_evicted_counter_comes_back_with_its_value),
+         cmocka_unit_test(test_an_alarm_survives_the_crash_of_its_node),
+         cmocka_unit_test(test_a_crash_at_any_call_loses_nothing_that_was_answered),
+         cmocka_unit_test(test_unclear_answers_of_the_store_lose_and_repeat_nothing))
