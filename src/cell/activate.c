@@ -99,7 +99,8 @@ static int restore(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struc
                             .bucket = io_bucket(s->o.io),
                             .scope = cd_str(scope),
                             .epoch = epoch,
-                            .path = cd_buf_cstr(&path)};
+                            .path = cd_buf_cstr(&path),
+                            .zstd = db_host_zstd(s->host)};
     int rc = log_restore(&r);
     cd_free(scope);
     cd_buf_deinit(&path);
