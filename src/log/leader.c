@@ -198,6 +198,7 @@ static struct log_action on_seal(struct log_leader *l)
         return nothing;
     if (!may) {
         l->phase = LOG_LEFT;
+        l->open_op = 0; /* A publication that is under way opens nothing any more. */
         return (struct log_action){.kind = LOG_DO_LEAVE};
     }
     CD_ASSERT(l->next_slot == l->durable_slot + 1);

@@ -268,7 +268,22 @@ static void test_nothing_is_cut_before_the_record_says_open(void **state)
     assert_null(log_leader_validate(&l));
 }
 
-CD_TESTS(leader, cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
+static void test_a_seal_while_the_log_opens_leaves_it(void **state)
+{
+    (void)state;
+    struct log_leader l;
+    log_leader_init(&l, 4);
+    struct log_action a = log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN});
+    assert_int_equal(log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_SEAL}).kind, LOG_DO_LEAVE);
+    assert_null(log_leader_validate(&l));
+    struct log_event late = {.kind = LOG_EVENT_PUBLISHED, .op = a.op, .ok = true};
+    assert_int_equal(log_leader_step(&l, &late).kind, LOG_DO_NOTHING);
+    assert_null(log_leader_validate(&l));
+    assert_false(log_leader_may_cut(&l));
+}
+
+CD_TESTS(leader, cmocka_unit_test(test_a_seal_while_the_log_opens_leaves_it),
+         cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
          cmocka_unit_test(test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log),
          cmocka_unit_test(test_a_seal_with_something_under_way_is_not_tried),
          cmocka_unit_test(test_nothing_is_cut_before_the_record_says_open))
