@@ -74,7 +74,7 @@ static void on_rollback_hook(void *arg)
     if (ltx_builder_empty(&d->written))
         return;
     ltx_builder_cut(&d->written, d->page_size, d->commit_pages);
-    if (ltx_builder_size(&d->written) > DB_SEGMENT_MAX / 2)
+    if (ltx_builder_size(&d->written) > d->written_max / 2)
         d->broken = true; /* The next row would carry all this: a fresh start costs less. */
 }
 
@@ -216,6 +216,7 @@ int db_open(struct db **out, const struct db_opts *o, struct cd_buf *why)
     d->base = o->base;
     d->txid = o->base.txid;
     d->page_size = o->page_size == 0 ? DB_PAGE_SIZE : o->page_size;
+    d->written_max = DB_SEGMENT_MAX;
     d->fault = o->fault;
     d->on_commit = o->commit;
     d->arg = o->arg;

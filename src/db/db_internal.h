@@ -30,6 +30,7 @@ struct db {
      * overflowed leaves pages here: its free pages are not what they were, which matters to nobody but to
      * those who compare. */
     struct ltx_builder written;
+    uint64_t written_max; /* DB_SEGMENT_MAX; tests have less patience. */
     /* A write was refused for lack of room: SQLite rolls back now, and those writes must go through. */
     bool refused;
     bool too_big; /* The open transaction, or the one that ended last. */

@@ -47,7 +47,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
         d->broken = true;
         return SQLITE_IOERR_WRITE;
     }
-    if (!d->refused && ltx_builder_size(&d->written) > DB_SEGMENT_MAX) {
+    if (!d->refused && ltx_builder_size(&d->written) > d->written_max) {
         d->refused = d->too_big = true;
         return SQLITE_FULL;
     }

@@ -1,4 +1,5 @@
 /* What a commit hands out, case by case. test_property.c has the random ones. */
+#include "db/db_internal.h"
 #include "rig.h"
 
 static const struct db_position NONE = {0, 0};
@@ -253,6 +254,53 @@ static void test_a_full_disk_undoes_the_transaction(void **state)
     rig_deinit(&r);
 }
 
+#define NOISE(rows)                                                                                          \
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" rows ") "                        \
+    "INSERT INTO t SELECT randomblob(3000) FROM n"
+
+static void test_a_transaction_that_is_too_much_for_a_row_is_undone(void **state)
+{
+    (void)state;
+    for (unsigned spills = 0; spills < 2; spills++) {
+        struct rig r;
+        rig_init(&r, 1);
+        r.cache_pages = spills ? 5 : 1000;
+        rig_open(&r, 1, NONE);
+        rig_txn(&r, "CREATE TABLE t(a); INSERT INTO t VALUES(1)");
+        r.db->written_max = 100000;
+        assert_int_equal(db_begin(r.db, NULL), 0);
+        int rc = rig_try(&r, NOISE("100")); /* Its pages reach the file now, or at the commit. */
+        assert_int_equal(rc & 0xff, spills ? SQLITE_FULL : SQLITE_OK);
+        assert_int_equal(db_in_transaction(r.db), !spills);
+        if (!spills)
+            assert_int_equal(db_commit(r.db, NULL), CD_ETOOBIG);
+        assert_false(db_broken(r.db) || db_in_transaction(r.db));
+        assert_int_equal(r.rows, 1);
+        assert_int_equal(rig_int(&r, "SELECT count(*) FROM t"), 1);
+        rig_txn(&r, NOISE("20")); /* What fits goes on. */
+        rig_same(&r, 1);
+        rig_deinit(&r);
+    }
+}
+
+static void test_where_the_undone_leaves_more_than_half_a_row_one_starts_afresh(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r, 1);
+    r.cache_pages = 5;
+    rig_open(&r, 1, NONE);
+    rig_txn(&r, "CREATE TABLE t(a)");
+    rig_txn(&r, NOISE("100"));
+    r.db->written_max = 100000;
+    assert_int_equal(db_begin(r.db, NULL), 0);
+    assert_int_equal(rig_try(&r, "UPDATE t SET a = randomblob(3000)") & 0xff, SQLITE_FULL);
+    assert_true(db_broken(r.db));
+    assert_int_equal(db_begin(r.db, NULL), IO_FAULT);
+    assert_int_equal(r.rows, 2);
+    rig_deinit(&r);
+}
+
 /* Every call to the disk fails once: the caller hears of it, and what was handed out is what was committed.
  */
 static void test_each_failure_of_the_disk_is_told(void **state)
@@ -323,5 +371,7 @@ CD_TESTS(db, cmocka_unit_test(test_the_first_row_of_a_cell_is_a_whole_image),
          cmocka_unit_test(test_what_is_no_database_is_not_opened),
          cmocka_unit_test(test_a_reader_may_stay_open_over_a_commit),
          cmocka_unit_test(test_time_is_the_nodes), cmocka_unit_test(test_a_full_disk_undoes_the_transaction),
+         cmocka_unit_test(test_a_transaction_that_is_too_much_for_a_row_is_undone),
+         cmocka_unit_test(test_where_the_undone_leaves_more_than_half_a_row_one_starts_afresh),
          cmocka_unit_test(test_each_failure_of_the_disk_is_told),
          cmocka_unit_test(test_a_crash_in_any_call_leaves_nothing_behind_in_memory))
