@@ -287,6 +287,13 @@ test('stubs have id and name, and are no promises', async (env) => {
     equal(stub.constructor.name, 'DurableObject');
 });
 
+test('ctx.exports has the namespaces of classes with storage', async (env, ctx) => {
+    const { Room: namespace } = ctx.exports;
+    equal(String(namespace.idFromName('a')), String(env.ROOM.idFromName('a')));
+    equal(await namespace.getByName('exported').echo(5), 5);
+    equal(ctx.exports.Plain, undefined);
+});
+
 test('a cell knows its id', async (env) => {
     same(await room(env, 'named').ownId(), [String(env.ROOM.idFromName('named')), 'named']);
     const id = env.ROOM.newUniqueId();

@@ -6,6 +6,7 @@ import { bytesOf } from './streams.js';
 import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
 import { newExport } from './service.js';
+import { newNamespace } from './durable.js';
 import { hangUp } from './service_local.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
@@ -81,7 +82,10 @@ let made;
 export function loopback() {
     if (made === undefined) {
         made = {};
-        for (const [name, { kind }] of exported) if (addressable(name, kind)) made[name] = newExport(name);
+        for (const [name, { kind }] of exported) {
+            if (addressable(name, kind)) made[name] = newExport(name);
+            else if (kind === CELL && hasSql(name)) made[name] = newNamespace(config.script, name);
+        }
     }
     return made;
 }
