@@ -4,13 +4,15 @@
  * late: while rows of the cell are unproven it is only moved forward in time by a look at what is proven. */
 #include "cell/cell_internal.h"
 
-#define RELOOK_MS 500 /* After a lost run; and what a look that came to nothing waits for the next. */
+#define RELOOK_MS 500 /* After a lost run, twice as long after each next one; and for looks in between. */
+#define LOSSES_MAX 7u
 #define RETRY_MS 1000 /* Frames of parked sockets after an activation that failed. */
 #define WATCH_MS 30000 /* An activation for an alarm that ended nowhere is tried again after it. */
 #define TIMER_CAP_MS 60000 /* The wall clock may jump: it is asked at least so often. */
 
 struct cell_timer {
     int64_t due_ms;
+    unsigned losses; /* Runs in a row that ended with a reset: nothing in the database tells of them. */
     char scope[]; /* NUL-terminated */
 };
 
@@ -139,11 +141,17 @@ void cell_alarm_retry(struct cell *c)
 
 void cell_alarm_lost(struct cell *c)
 {
-    if (c->alarm_runs)
-        c->pins--;
+    struct cell_shard *s = c->shard;
+    bool ran = c->alarm_runs;
+    c->pins -= ran;
     c->alarm_runs = false;
-    if (c->had_alarm)
-        cell_timer_set(c->shard, cd_str(c->scope), io_wall_ms(c->shard->o.io) + RELOOK_MS);
+    if (!c->had_alarm)
+        return;
+    struct cell_timer *t = cd_map_get(&s->timers, cd_str(c->scope));
+    unsigned losses = t == NULL ? 0 : t->losses;
+    cell_timer_set(s, cd_str(c->scope), io_wall_ms(s->o.io) + ((int64_t)RELOOK_MS << losses));
+    t = cd_map_get(&s->timers, cd_str(c->scope));
+    t->losses = ran && losses < LOSSES_MAX ? losses + 1 : losses;
 }
 
 void cell_alarm_look(struct cell *c)
@@ -184,6 +192,9 @@ static void settled(struct cell_held *h, int status, struct cd_str why)
     (void)why;
     if (status != 0 || !c->alarm_runs)
         return; /* A reset: cell_alarm_lost saw to it. */
+    struct cell_timer *t = cd_map_get(&c->shard->timers, cd_str(c->scope));
+    if (t != NULL)
+        t->losses = 0;
     c->alarm_runs = false;
     c->look = true;
     cell_poke(c);

@@ -126,6 +126,10 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
             refuse(w, "the node is stopping", false);
         return;
     }
+    if (w != NULL && !fleet_authoritative(s->o.self->authority, io_now_ns(s->o.io))) {
+        refuse(w, "the node's lease has run out", false); /* Somebody else may serve the cell by now. */
+        return;
+    }
     struct cell *c = cell_find(s, cd_str(o->scope), true);
     if (w == NULL) {
         c->look = true;

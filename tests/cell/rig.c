@@ -158,7 +158,9 @@ static void actor_alarm(void *arg, struct cell *c, const struct cell_alarm_run *
     rig.alarms++;
     rig.last_alarm = *run;
     rig.last_alarm_ns = io_now_ns(cell_io(c));
-    if (rig.alarm_hangs)
+    if (rig.alarm_aborts)
+        cell_abort(c, CD_STR("not now"));
+    if (rig.alarm_hangs || rig.alarm_aborts)
         return;
     bool fails = rig.alarm_fails > 0;
     rig.alarm_fails -= fails;

@@ -32,7 +32,7 @@ struct rig {
     unsigned calls;
     /* What the actors are to do, and did. */
     const char *start_fails; /* The constructor throws this. */
-    bool start_hangs, stop_late, alarm_hangs;
+    bool start_hangs, stop_late, alarm_hangs, alarm_aborts;
     unsigned alarm_fails; /* So many runs fail. */
     unsigned starts, stops[4], alarms, wakes, alive;
     struct cell_alarm_run last_alarm;

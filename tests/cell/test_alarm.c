@@ -130,6 +130,20 @@ static void test_an_alarm_whose_commit_is_not_proven_runs_again(void **state)
     rig_free();
 }
 
+static void test_an_alarm_that_resets_its_cell_comes_back_less_and_less_often(void **state)
+{
+    (void)state;
+    rig_open();
+    (void)rig_ask("C:1", "alarm 100");
+    rig.alarm_aborts = true;
+    rig_run(60000);
+    assert_int_in_range(rig.alarms, 6, 10);
+    rig.alarm_aborts = false;
+    rig_run(120000);
+    assert_string_equal(rig_ask("C:1", "get"), "100");
+    rig_free();
+}
+
 static void test_a_request_while_an_alarm_runs_is_served(void **state)
 {
     (void)state;
@@ -151,4 +165,5 @@ CD_TESTS(alarm, cmocka_unit_test(test_an_alarm_runs_when_it_is_due_and_once),
          cmocka_unit_test(test_a_hint_makes_the_owner_look_and_fires_only_what_is_due),
          cmocka_unit_test(test_an_alarm_whose_wake_fails_is_looked_at_again),
          cmocka_unit_test(test_an_alarm_whose_commit_is_not_proven_runs_again),
+         cmocka_unit_test(test_an_alarm_that_resets_its_cell_comes_back_less_and_less_often),
          cmocka_unit_test(test_a_request_while_an_alarm_runs_is_served))

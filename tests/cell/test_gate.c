@@ -113,18 +113,23 @@ static void test_an_activation_whose_tail_is_not_proven_fails_and_keeps_the_duty
     rig_free();
 }
 
-static void test_without_authority_nothing_leaves(void **state)
+static void test_without_authority_nothing_leaves_and_nothing_comes_in(void **state)
 {
     (void)state;
     rig_open();
-    (void)rig_ask("C:1", "add 1");
+    struct call *c = rig_call("C:1", "add 1");
+    rig_run(100);
+    assert_string_equal(c->got, "1 ");
     fake.authority.deadline_ns = 1;
-    struct call *c = rig_call("C:1", "get");
+    rig_send(c, "get");
     rig_run(1000);
-    assert_int_equal(c->messages, 0);
+    assert_int_equal(c->messages, 1);
+    struct call *late = rig_call("C:1", "get");
+    rig_run(10);
+    assert_true(late->closed && late->retryable);
     fake.authority.deadline_ns = UINT64_MAX; /* Renewed. */
     rig_run(1000);
-    assert_string_equal(c->got, "1 ");
+    assert_string_equal(c->got, "1 1 ");
     rig_free();
 }
 
@@ -386,7 +391,7 @@ CD_TESTS(gate, cmocka_unit_test(test_parked_wires_end_with_the_node),
          cmocka_unit_test(test_a_proof_that_does_not_come_resets_the_cell),
          cmocka_unit_test(test_a_row_that_was_cut_is_history_although_its_gate_failed),
          cmocka_unit_test(test_an_activation_whose_tail_is_not_proven_fails_and_keeps_the_duty),
-         cmocka_unit_test(test_without_authority_nothing_leaves),
+         cmocka_unit_test(test_without_authority_nothing_leaves_and_nothing_comes_in),
          cmocka_unit_test(test_a_failed_commit_resets_the_cell),
          cmocka_unit_test(test_abort_fails_what_runs_and_the_next_call_finds_a_new_instance),
          cmocka_unit_test(test_a_cell_that_calls_another_holds_the_call_behind_its_own_gate),

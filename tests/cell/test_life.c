@@ -194,6 +194,25 @@ static void test_a_call_for_which_there_is_no_room_is_refused_in_time(void **sta
     rig_free();
 }
 
+static void test_a_cell_that_is_idle_for_long_enough_goes_by_itself(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.idle_ns = IO_SEC(30);
+    rig_crash();
+    rig_restart();
+    (void)rig_ask("C:1", "add 1");
+    struct call *c = rig_call("C:2", "hang");
+    rig_run(29000);
+    assert_string_equal(rig_phase("C:1"), "resident");
+    rig_run(2000);
+    assert_string_equal(rig_phase("C:1"), "unknown");
+    assert_string_equal(rig_phase("C:2"), "resident");
+    assert_false(c->closed);
+    assert_string_equal(rig_ask("C:1", "get"), "1");
+    rig_free();
+}
+
 static void test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next(void **state)
 {
     (void)state;
@@ -328,6 +347,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_cell_answers_and_remembers),
          cmocka_unit_test(test_a_call_during_the_proof_ends_the_eviction),
          cmocka_unit_test(test_a_full_shard_makes_room_by_evicting_who_is_idle),
          cmocka_unit_test(test_a_call_for_which_there_is_no_room_is_refused_in_time),
+         cmocka_unit_test(test_a_cell_that_is_idle_for_long_enough_goes_by_itself),
          cmocka_unit_test(test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next),
          cmocka_unit_test(test_a_failed_restore_is_told_and_tried_again_at_a_higher_epoch),
          cmocka_unit_test(test_a_database_that_does_not_open_fails_the_call),
