@@ -30,6 +30,8 @@ struct cli_generation {
  * where, and *out is NULL. */
 CD_MUST_USE int cli_generation_load(struct cli_generation **out, struct io *io, struct io_bucket *bucket,
                                     const struct cli_limits *limits, struct cd_buf *why);
+/* Whether one of its scripts declares classes of Durable Objects. */
+bool cli_generation_has_cells(const struct cli_generation *g);
 void cli_generation_free(struct cli_generation *g); /* NULL is fine. */
 
 #endif

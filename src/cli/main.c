@@ -40,7 +40,9 @@ static int store_open(struct cli *c, const struct cli_node *n, struct io_real_st
 static int run_node(struct cli *c, const struct cli_node *n)
 {
     struct io_real_store *store = NULL;
-    io_real_raise_fd_limit();
+    uint64_t fd_limit = io_real_raise_fd_limit();
+    if (n->fd_limit != NULL)
+        *n->fd_limit = fd_limit;
     if (n->bucket.len > 0 || n->dev_store.len > 0) {
         int rc = store_open(c, n, &store);
         if (rc != 0)

@@ -21,6 +21,7 @@ struct cli_node {
     void (*signaled)(struct io *io, int signal,
                      void *arg); /* SIGINT, SIGTERM, SIGHUP, on the control loop. */
     void *arg;
+    uint64_t *fd_limit; /* Out, before entry: how many files the process may have open. */
 };
 
 /* Runs the loops until each was stopped and nothing is pending: 0. Else it did not start, and c->error says

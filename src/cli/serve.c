@@ -2,11 +2,14 @@
  * shards; each shard accepts connections and runs JavaScript. architecture.md 5. */
 #include "cli/serve.h"
 
+#include "cli/paths.h"
 #include "cli/serve_internal.h"
 
 #include "base/json.h"
 #include "base/ip.h"
+#include "cell/cell.h"
 #include "deploy/manifest.h"
+#include "js/cells.h"
 
 #define WATCH_LOOK_NS IO_SEC(1)
 #define DRAIN_GRACE_NS IO_SEC(2)
@@ -116,6 +119,7 @@ static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
     const struct js_site_opts opts = {.io = shard->io,
                                       .bundles = g->bundle,
                                       .count = g->count,
+                                      .router = shard->s->router,
                                       .heap_limit = cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB)
                                                     << 20,
                                       .watch = &shard->watch,
@@ -168,10 +172,14 @@ static void shard_adopt(struct serve *s, struct shard *shard, void *arg)
         answer_control(shard, &why);
         return;
     }
-    if (shard->site != NULL)
-        site_close(shard, shard->site, shard->generation, SITE_GRACE_NS);
+    struct js_site *before = shard->site;
+    struct cli_generation *of = shard->generation;
     shard->site = site;
     shard->generation = g;
+    if (shard->code != NULL)
+        js_cells_serve(shard->code, site);
+    if (before != NULL)
+        site_close(shard, before, of, SITE_GRACE_NS);
     answer_control(shard, NULL);
 }
 
@@ -187,29 +195,31 @@ static void shard_listen(struct serve *s, struct shard *shard, void *arg)
     answer_control(shard, rc != 0 ? &why : NULL);
 }
 
-static void on_server_stopped(struct io_op *op, int status)
+/* The last of it. */
+static void shard_cells_closed(struct shard *shard)
 {
-    struct shard *shard = CD_CONTAINER(op, struct shard, stopped);
-    (void)status;
-    http_server_free(shard->server);
-    shard->server = NULL;
     if (shard->site != NULL)
         site_close(shard, shard->site, shard->generation, 0);
     shard->site = NULL;
     answer_control(shard, NULL);
 }
 
+static void on_server_stopped(struct io_op *op, int status)
+{
+    struct shard *shard = CD_CONTAINER(op, struct shard, stopped);
+    (void)status;
+    http_server_free(shard->server);
+    shard->server = NULL;
+    cli_serve_cells_close(shard, shard_cells_closed);
+}
+
 static void shard_stop(struct serve *s, struct shard *shard, void *arg)
 {
-    (void)s, (void)arg;
-    if (shard->server != NULL) {
-        http_server_stop(shard->server, DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
-        return;
-    }
-    if (shard->site != NULL)
-        site_close(shard, shard->site, shard->generation, 0);
-    shard->site = NULL;
-    answer_control(shard, NULL);
+    (void)arg;
+    if (shard->server != NULL)
+        http_server_stop(shard->server, s->fenced ? 0 : DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
+    else
+        cli_serve_cells_close(shard, shard_cells_closed);
 }
 
 /* ---- Generations ---- */
@@ -225,6 +235,13 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
     int rc = cli_generation_load(&g, s->control, io_bucket(s->control), &limits, why);
     if (rc != 0)
         return rc;
+    if (cli_generation_has_cells(g)) {
+        rc = cli_serve_node_wait(s, why);
+        if (rc != 0) {
+            cli_generation_free(g);
+            return rc;
+        }
+    }
     struct cli_generation *before = s->current;
     g->number = before == NULL ? 1 : before->number + 1;
     g->users = s->shards;
@@ -344,6 +361,7 @@ static void stop_flow(void *arg)
     if (s->poller != NULL)
         io_fiber_cancel(s->poller);
     (void)ask(s, 0, s->shards, shard_stop, NULL);
+    cli_serve_node_stop(s);
     while (s->current != NULL && s->current->users > 0)
         (void)io_sleep(s->control, IO_MS(5));
     io_cancel(&s->watch_timer.op);
@@ -363,16 +381,40 @@ void cli_serve_stop(struct serve *s)
     if (s->stopping)
         return;
     s->stopping = true;
+    io_signal_wake(&s->node_news, IO_OK);
     __atomic_store_n(&s->draining, true, __ATOMIC_SEQ_CST);
     if (s->started)
         io_spawn(s->control, "stop", stop_flow, s);
+}
+
+/* CELLD_WATCH, or a directory of this process. */
+static int data_dir_find(struct serve *s, struct cd_buf *why)
+{
+    struct cli *c = s->c;
+    struct cd_str path = c->settings.value[CLI_SET_WATCH].text, temporary;
+    struct cd_buf own = {0};
+    if (path.len == 0) {
+        if (!cli_env_get(c->env, "TMPDIR", &temporary) || temporary.len == 0)
+            temporary = CD_STR("/tmp");
+        cd_buf_addf(&own, "%.*s/celld-%u", (int)temporary.len, temporary.ptr, io_process_id(s->control));
+        path = cd_buf_str(&own);
+    }
+    int rc = cli_path_absolute(c, path, &s->data_dir);
+    if (rc != 0)
+        cd_buf_add_str(why, cd_buf_str(&c->error));
+    cd_buf_deinit(&own);
+    return rc;
 }
 
 static void start_flow(void *arg)
 {
     struct serve *s = arg;
     struct cd_buf why = {0};
-    int rc = cli_serve_adopt(s, &why);
+    int rc = data_dir_find(s, &why);
+    if (rc == 0) {
+        cli_serve_node_start(s);
+        rc = cli_serve_adopt(s, &why);
+    }
     if (rc == IO_NOENT) { /* Nothing was deployed: 404 until something is. config.md 8.8 */
         cd_event(s->control, CD_INFO, "no_deployment", CD_Z("hint", "run `celld deploy`"));
         rc = 0;
@@ -391,7 +433,8 @@ static void start_flow(void *arg)
         if (strcmp(s->ownership, "dev") != 0) /* celld dev asks for a reload. */
             s->poller = io_spawn(s->control, "deployment poll", poll_flow, s);
     } else {
-        cd_buf_add_str(&s->failure, cd_buf_str(&why));
+        if (s->failure.len == 0 && !s->fenced)
+            cd_buf_add_str(&s->failure, cd_buf_str(&why));
         s->stopping = false;
         cli_serve_stop(s);
     }
@@ -442,6 +485,7 @@ int cli_serve(struct cli *c)
     struct serve *s = cd_new(struct serve);
     s->c = c;
     io_signal_init(&s->answered);
+    io_signal_init(&s->node_news);
     int rc = address(c, CLI_LISTEN, CLI_SET_ADDR, "127.0.0.1:8080", &s->at);
     if (rc == 0)
         rc = address(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, "127.0.0.1:0", &s->internal_at);
@@ -455,6 +499,7 @@ int cli_serve(struct cli *c)
         .entry = entry,
         .signaled = signaled,
         .arg = s,
+        .fd_limit = &s->fd_limit,
     };
     if (cli_is_set(&c->settings, CLI_SET_THREADS))
         node.shards = (unsigned)cli_num(&c->settings, CLI_SET_THREADS);
@@ -481,10 +526,15 @@ int cli_serve(struct cli *c)
         s->shard[i].s = s;
         cd_list_init(&s->shard[i].waiting);
     }
+    s->router = cell_router_new(1 + s->shards);
     rc = c->run_node(c, &node);
-    if (rc == 0 && s->failure.len > 0)
+    if (rc == 0 && s->fenced)
+        rc = CD_EFENCED;
+    else if (rc == 0 && s->failure.len > 0)
         rc = cli_fail(c, "%s", cd_buf_cstr(&s->failure));
     cli_generation_free(s->current);
+    cell_router_free(s->router);
+    cd_buf_deinit(&s->data_dir);
     cd_buf_deinit(&s->failure);
     cd_buf_deinit(&s->failed);
     cd_free(s->shard);

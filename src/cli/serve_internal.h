@@ -8,6 +8,10 @@
 #include "http/server.h"
 #include "js/site.h"
 
+struct cell_router;
+struct cell_shard;
+struct fleet_node;
+struct js_cells;
 struct serve;
 
 struct shard {
@@ -18,6 +22,11 @@ struct shard {
     struct cli_generation *generation; /* What site serves. */
     struct js_watch watch;
     struct io_op stopped;
+    struct js_cells *code; /* What runs in cells; NULL as long as there can be none. */
+    struct cell_shard *cells;
+    struct io_op cells_closed;
+    void (*on_cells_closed)(struct shard *shard);
+    bool stopping;
     struct cd_list waiting; /* Requests over CELLD_MAX_REQUESTS: serve_admit.c */
     unsigned waiters; /* How many. Atomic. */
     struct io_op look_op;
@@ -28,6 +37,13 @@ struct serve {
     struct io *control;
     struct io_addr at, internal_at; /* at: the bound one, once a shard listens. */
     const char *ownership; /* Of the announcement. */
+    struct cd_buf data_dir; /* Absolute. */
+    uint64_t fd_limit;
+    struct cell_router *router; /* owned */
+    struct fleet_node *node; /* owned; NULL: not started */
+    struct io_signal node_news;
+    bool node_ready, node_halted; /* Cells may be claimed; it will not be ready, or is not any more. */
+    bool fenced; /* Exit code 3. */
     struct http_server *internal;
     struct shard *shard; /* owned */
     unsigned shards;
@@ -49,6 +65,15 @@ struct serve {
 /* Posts fn to a loop of the node, for a shard. */
 void cli_serve_post(struct io *from, unsigned loop, struct serve *s, struct shard *shard,
                     void (*fn)(struct serve *s, struct shard *shard, void *arg), void *arg);
+
+/* On the control loop: begins to get a lease and all that goes with it (serve_cells.c). */
+void cli_serve_node_start(struct serve *s);
+/* In a fiber: until cells can be served. CD_ECLOSED: they never will, why. */
+CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
+/* In a fiber, when the cells of all shards are closed. */
+void cli_serve_node_stop(struct serve *s);
+/* On a shard: stops its cells; done may come from inside the call. */
+void cli_serve_cells_close(struct shard *shard, void (*done)(struct shard *shard));
 
 /* On a shard: gives the request to the Worker when it may have one more, lets it wait, or refuses it. */
 void cli_serve_admit(struct shard *shard, struct http_exchange *x);

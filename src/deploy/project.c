@@ -183,8 +183,6 @@ int deploy_project_check_served(const struct deploy_project *p, struct deploy_pr
 {
     const struct unserved keys[] = {
         {"assets", p->assets.given && p->main.len > 0},
-        {"durable_objects", p->durables > 0},
-        {"migrations", p->migrations > 0},
         {"d1_databases", p->d1s > 0},
         {"kv_namespaces", p->kvs > 0},
         {"queues", p->producers + p->consumers > 0},

@@ -1,0 +1,166 @@
+/* cli/serve_cells.c: what makes a node that serves one of a fleet: its lease, its log and its data directory
+ * on the control loop, and the cells of each shard. architecture.md 5; fleet.md Appendix B. */
+#include "cli/serve_internal.h"
+
+#include "cell/cell.h"
+#include "fleet/node.h"
+#include "js/cells.h"
+
+/* ---- Shards ---- */
+
+static struct cell_limits limits_of(const struct serve *s)
+{
+    const struct cli_settings *set = &s->c->settings;
+    struct cell_limits l = cell_limits_default(s->shards, s->c->threads, (unsigned)s->fd_limit);
+    if (cli_is_set(set, CLI_SET_MAX_RESIDENT_CELLS)) {
+        uint64_t most = cli_num(set, CLI_SET_MAX_RESIDENT_CELLS);
+        l.resident_max = most == 0 || most > UINT32_MAX ? UINT32_MAX
+                         : most < s->shards             ? 1
+                                                        : (unsigned)(most / s->shards);
+    }
+    if (cli_is_set(set, CLI_SET_ACTIVATIONS)) {
+        uint64_t most = cli_num(set, CLI_SET_ACTIVATIONS) / s->shards;
+        l.activations_max = most == 0 ? 1 : most > UINT32_MAX ? UINT32_MAX : (unsigned)most;
+    }
+    uint64_t requests = cli_num(set, CLI_SET_MAX_CELL_REQUESTS);
+    l.requests_max = requests > UINT32_MAX ? UINT32_MAX : (unsigned)requests;
+    l.operation_ns = IO_MS(cli_num(set, CLI_SET_OPERATION_DEADLINE_MS));
+    l.proof_ns = IO_SEC(cli_num(set, CLI_SET_LTX_DURABILITY_TIMEOUT_SECS));
+    l.idle_ns = cli_is_set(set, CLI_SET_IDLE_EVICT_S) ? IO_SEC(cli_num(set, CLI_SET_IDLE_EVICT_S)) : 0;
+    l.alarm_resident_ms = (int64_t)cli_num(set, CLI_SET_ALARM_RESIDENT_MS);
+    return l;
+}
+
+static void shard_open(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)arg;
+    if (shard->stopping)
+        return;
+    const struct js_cells_opts code = {
+        .io = shard->io, .deploy_max_age_ns = IO_SEC(cli_num(&s->c->settings, CLI_SET_DEPLOY_MAX_AGE_S))};
+    shard->code = js_cells_new(&code);
+    const struct cell_shard_opts opts = {.io = shard->io,
+                                         .router = s->router,
+                                         .code = js_cells_code(),
+                                         .code_arg = shard->code,
+                                         .self = fleet_node_self(s->node),
+                                         .log = fleet_node_log(s->node),
+                                         .folder = fleet_node_folder(s->node),
+                                         .data_dir = cd_buf_cstr(&s->data_dir),
+                                         .limits = limits_of(s)};
+    shard->cells = cell_shard_new(&opts);
+    if (shard->site != NULL)
+        js_cells_serve(shard->code, shard->site);
+}
+
+static void shard_fence(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)s, (void)arg;
+    if (shard->cells != NULL && !shard->stopping)
+        cell_shard_fence(shard->cells, CD_STR("node_fenced"));
+}
+
+static void on_closed(struct io_op *op, int status)
+{
+    struct shard *shard = CD_CONTAINER(op, struct shard, cells_closed);
+    (void)status;
+    shard->cells = NULL;
+    js_cells_free(shard->code);
+    shard->code = NULL;
+    shard->on_cells_closed(shard);
+}
+
+void cli_serve_cells_close(struct shard *shard, void (*done)(struct shard *shard))
+{
+    shard->stopping = true;
+    if (shard->cells == NULL) {
+        done(shard);
+        return;
+    }
+    shard->on_cells_closed = done;
+    /* The listener has stopped: who waited for an answer had his time. */
+    cell_shard_close(shard->cells, io_now_ns(shard->io), &shard->cells_closed, on_closed);
+}
+
+/* ---- The node, on the control loop ---- */
+
+static void on_ready(void *arg)
+{
+    struct serve *s = arg;
+    for (unsigned i = 0; i < s->shards; i++)
+        cli_serve_post(s->control, i + 1, s, &s->shard[i], shard_open, NULL);
+    s->node_ready = true; /* What is asked of a shard from now on comes behind that. */
+    io_signal_wake(&s->node_news, IO_OK);
+}
+
+static void on_halt(void *arg, enum fleet_halt how, const char *why)
+{
+    struct serve *s = arg;
+    s->node_halted = true;
+    if (how == FLEET_HALT_FENCE) {
+        struct cd_buf line = {0};
+        cd_buf_addf(&line, "SELF-FENCE: %s\n", why);
+        int rc = io_console_write(s->control, IO_STDERR, cd_buf_str(&line));
+        CD_MAYBE(rc != 0); /* Nobody reads it. */
+        cd_buf_deinit(&line);
+        s->fenced = true;
+        for (unsigned i = 0; i < s->shards; i++)
+            cli_serve_post(s->control, i + 1, s, &s->shard[i], shard_fence, NULL);
+    } else if (s->failure.len == 0) {
+        cd_buf_addf(&s->failure, "%s", why);
+    }
+    io_signal_wake(&s->node_news, IO_OK);
+    cli_serve_stop(s);
+}
+
+static void on_hint(void *arg, struct cd_str scope)
+{
+    struct serve *s = arg;
+    cell_wake_scope(s->router, s->control, scope);
+}
+
+void cli_serve_node_start(struct serve *s)
+{
+    const struct cli_settings *set = &s->c->settings;
+    bool dev = strcmp(s->ownership, "dev") == 0;
+    if (strcmp(s->ownership, "file") == 0)
+        cd_event(s->control, CD_WARN, "bucket_is_local",
+                 CD_Z("hint", "file:// keeps everything on this machine: not for production"));
+    const struct fleet_node_opts opts = {.io = s->control,
+                                         .data_dir = cd_buf_str(&s->data_dir),
+                                         .node = set->value[CLI_SET_NODE].text,
+                                         .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
+                                         .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
+                                         .pipeline = (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE),
+                                         .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
+                                         .sole = dev,
+                                         .ready = on_ready,
+                                         .halt = on_halt,
+                                         .hint = on_hint,
+                                         .arg = s};
+    s->node = fleet_node_start(&opts);
+}
+
+int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
+{
+    while (!s->node_ready && !s->node_halted && !s->stopping) {
+        struct io_op op = {0};
+        io_signal_wait(&s->node_news, s->control, &op, NULL);
+        (void)io_await(&op, IO_FOREVER); /* Ready, halted, or stopped: each of them tells. */
+    }
+    if (s->node_ready && !s->node_halted)
+        return 0;
+    cd_buf_addf(why, "%s", s->failure.len > 0 ? cd_buf_cstr(&s->failure) : "the node stops");
+    return CD_ECLOSED;
+}
+
+void cli_serve_node_stop(struct serve *s)
+{
+    struct io_op op = {0};
+    if (s->node == NULL)
+        return;
+    fleet_node_stop(s->node, &op, NULL);
+    (void)io_await(&op, IO_FOREVER); /* The log's own bounds end it. */
+    fleet_node_free(s->node);
+    s->node = NULL;
+}
