@@ -22,12 +22,7 @@ static int binding_add(struct cd_json_out *o, const struct deploy_binding *b, st
     cd_json_out_str(o, cd_str(kinds[b->kind]));
     cd_json_out_key(o, "name");
     cd_json_out_str(o, b->name);
-    if (b->kind == DEPLOY_DURABLE_OBJECT) {
-        cd_json_out_key(o, "class");
-        cd_json_out_str(o, b->durable_object.class_name);
-        cd_json_out_key(o, "script");
-        cd_json_out_str(o, b->durable_object.script_name);
-    } else if (b->kind == DEPLOY_SERVICE) {
+    if (b->kind == DEPLOY_SERVICE) {
         cd_json_out_key(o, "service");
         cd_json_out_str(o, b->service.service);
         cd_json_out_key(o, "entrypoint");
@@ -63,16 +58,6 @@ static int config_make(struct cd_buf *out, const struct deploy_app *app, const s
         if ((app->compat >> i & 1) != 0)
             cd_json_out_str(&o, cd_str(deploy_switch_name((enum deploy_switch)i)));
     }
-    cd_json_out_end(&o, ']');
-    cd_json_out_key(&o, "sqliteClasses");
-    cd_json_out_array(&o);
-    for (unsigned i = 0; i < app->sqlite_class_count; i++)
-        cd_json_out_str(&o, app->sqlite_classes[i]);
-    cd_json_out_end(&o, ']');
-    cd_json_out_key(&o, "classes");
-    cd_json_out_array(&o);
-    for (unsigned i = 0; i < app->do_class_count; i++)
-        cd_json_out_str(&o, app->do_classes[i]);
     cd_json_out_end(&o, ']');
     cd_json_out_key(&o, "sqliteClasses");
     cd_json_out_array(&o);
@@ -147,14 +132,6 @@ static struct cd_str target_of(const struct deploy_binding *b)
     return b->kind == DEPLOY_DURABLE_OBJECT ? b->durable_object.script_name : (struct cd_str){0};
 }
 
-/* The script that a binding needs; empty: none but its own. */
-static struct cd_str target_of(const struct deploy_binding *b)
-{
-    if (b->kind == DEPLOY_SERVICE)
-        return b->service.service;
-    return b->kind == DEPLOY_DURABLE_OBJECT ? b->durable_object.script_name : (struct cd_str){0};
-}
-
 /* Loads what the scripts bind until nothing is missing: the list grows while it is walked. */
 static int targets_load(struct cli_generation *g, struct io *io, struct io_bucket *bucket, struct cd_buf *why)
 {
@@ -174,7 +151,7 @@ static int targets_load(struct cli_generation *g, struct io *io, struct io_bucke
             if (rc == 0)
                 rc = script_add(g, loaded, &reason);
             if (rc != 0)
-                cd_buf_addf(why, "binding \"%.*s\" of \"%.*s\": script \"%.*s\": %s",
+                cd_buf_addf(why, "binding \"%.*s\" of \"%.*s\": service \"%.*s\": %s",
                             (int)app->bindings[b].name.len, app->bindings[b].name.ptr, (int)app->script.len,
                             app->script.ptr, (int)target.len, target.ptr, cd_buf_cstr(&reason));
             cd_buf_deinit(&reason);
