@@ -135,8 +135,6 @@ static void test_what_is_not_served_yet_is_named_with_its_line(void **state)
     (void)state;
     static const char *const members[] = {
         "assets\": {\"directory\": \"public\"}",
-        "durable_objects\": {\"bindings\": [{\"name\": \"A\", \"class_name\": \"B\"}]}",
-        "migrations\": [{\"tag\": \"v1\", \"new_sqlite_classes\": [\"B\"]}]",
         "d1_databases\": [{\"binding\": \"A\", \"database_name\": \"a\"}]",
         "kv_namespaces\": [{\"binding\": \"A\", \"id\": \"a\"}]",
         "queues\": {\"producers\": [{\"binding\": \"A\", \"queue\": \"a\"}]}",
