@@ -459,6 +459,11 @@ void js_gc(js_isolate *js)
     js->v8->LowMemoryNotification();
 }
 
+enum js_heap_state js_heap_state_of(const js_isolate *js)
+{
+    return js->heap_state;
+}
+
 bool js_heap_recover(js_isolate *js)
 {
     v8::HeapStatistics stats;

@@ -289,6 +289,15 @@ int js_op_sql_next(struct js_args *a)
     return rc;
 }
 
+/* sql_all(): throws when the heap has no room for all rows of a result. runtime.md 2.9. */
+int js_op_sql_all(struct js_args *a)
+{
+    if (js_heap_state_of(a->js) == JS_HEAP_OK)
+        return 0;
+    return js_throw_error(a->js, JS_ERROR,
+                          "toArray(): the isolate is over its heap limit (CELLD_HEAP_LIMIT_MB).");
+}
+
 /* sql_close(storage, number): it was not read to its end. */
 int js_op_sql_close(struct js_args *a)
 {

@@ -19,6 +19,7 @@
     X(storage_alarm_delete)                                                                                  \
     X(sql_exec)                                                                                              \
     X(sql_next)                                                                                              \
+    X(sql_all)                                                                                               \
     X(sql_close)                                                                                             \
     X(sql_size)
 

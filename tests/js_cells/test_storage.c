@@ -130,6 +130,30 @@ static void test_a_transaction_keeps_other_events_out(void **state)
     rig_close(&r);
 }
 
+static void test_a_transaction_that_takes_too_long_resets_the_cell(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class Sql extends DurableObject {\n"
+                  "  alarm() { return this.ctx.storage.transaction((txn) => { txn.put('a', 1); return "
+                  "wait(1e6); }); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("Sql"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_run(&r, IO_SEC(31));
+    rig_log_is(&c.log,
+               "started\nabort: Durable Object storage operation exceeded timeout which caused object to "
+               "be reset.\n");
+    rig_stop(&r, &c, CELL_STOP_RESET, "timeout");
+    rig_log_is(&c.log, "stopped\n");
+    assert_int_equal(c.commits, 0);
+    rig_cell_free(&c);
+    rig_close(&r);
+}
+
 static void test_sync_waits_for_the_proof(void **state)
 {
     struct rig r;
@@ -191,5 +215,6 @@ CD_TESTS(storage, cmocka_unit_test(test_the_writes_of_a_turn_are_committed_when_
          cmocka_unit_test(test_a_class_without_a_migration_has_no_sql_and_alarms_need_a_handler),
          cmocka_unit_test(test_another_cell_of_the_isolate_may_not_use_it),
          cmocka_unit_test(test_a_transaction_keeps_other_events_out),
+         cmocka_unit_test(test_a_transaction_that_takes_too_long_resets_the_cell),
          cmocka_unit_test(test_sync_waits_for_the_proof),
          cmocka_unit_test(test_a_cell_that_stops_leaves_no_cursor_open))

@@ -146,6 +146,17 @@ static int on_busy(struct js_args *a)
     return 0;
 }
 
+/* spoil(key): what is stored there is no value any more. */
+static int on_spoil(struct js_args *a)
+{
+    struct cd_buf key = {0};
+    js_string_add(a->js, js_arg(a, 0), &key);
+    int rc =
+        storage_kv_put(((struct database *)a->user)->storage, cd_buf_str(&key), CD_STR("\xFF\x0Fnonsense"));
+    cd_buf_deinit(&key);
+    return rc;
+}
+
 /* cpu(): microseconds of the processor that the thread took so far. */
 static int on_cpu(struct js_args *a)
 {
@@ -181,7 +192,8 @@ static int on_new(struct js_args *a)
                      {"open", on_open},
                      {"busy", on_busy},
                      {"gc", on_gc},
-                     {"cpu", on_cpu}};
+                     {"cpu", on_cpu},
+                     {"spoil", on_spoil}};
     struct storage_host *t = a->user;
     if (t->count == DATABASES_MAX)
         return CD_EFULL;

@@ -1,8 +1,9 @@
 /* runtime/storage_host.h: storages of cells without cells, for tests of the JavaScript runtime.
  *
- * globalThis.testStorage() gives { open, turn, reopen, commits, alarmBegin, alarmEnd, refuse, busy, gc, cpu }
- * of a new SQLite database in memory: open(cell) is its DurableObjectStorage, reopen(cell) the next one, as
- * after a reset; turn() ends a turn, as the host of a cell would, and returns what went wrong, or undefined.
+ * globalThis.testStorage() gives { open, turn, reopen, commits, alarmBegin, alarmEnd, refuse, busy, gc, cpu,
+ * spoil } of a new SQLite database in memory: open(cell) is its DurableObjectStorage, reopen(cell) the next
+ * one, as after a reset; turn() ends a turn, as the host of a cell would, and returns what went wrong, or
+ * undefined.
  */
 #ifndef RUNTIME_STORAGE_HOST_H
 #define RUNTIME_STORAGE_HOST_H

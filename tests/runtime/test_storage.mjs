@@ -85,6 +85,20 @@ test('what cannot be put', async () => {
     equal((await storage.get('a')).length, 2199000);
 });
 
+test('a value that cannot be read any more', async () => {
+    const { storage, host } = open();
+    await storage.put({ a: 1, b: 2, c: 3 });
+    host.spoil('b');
+    const text = 'actor storage deserialization failed; actorId = test-cell; key = b';
+    await rejects(storage.get('b'), 'Error', text);
+    await rejects(storage.get(['a', 'b']), 'Error', text);
+    await rejects(storage.list(), 'Error', text);
+    throws(() => storage.kv.get('b'), 'Error', text);
+    equal(await storage.get('a'), 1);
+    await storage.delete('b');
+    equal((await storage.list()).size, 2);
+});
+
 test('list', async () => {
     const { storage } = open();
     await storage.put({ a: 1, ab: 2, abc: 3, b: 4, ba: 5, 'ÿ': 6, '\u{10FFFF}': 7, '\u{10FFFF}x': 8 });

@@ -3,7 +3,7 @@
 // The host answers with many rows as one flat list (../ops_sql.c): most queries are a single call of it.
 import { shape } from './core.js';
 
-const { sql_close, sql_exec, sql_next, sql_size } = host;
+const { sql_all, sql_close, sql_exec, sql_next, sql_size } = host;
 
 // Places in an answer of the host.
 const OWNER = 0, NUMBER = 1, SHAPE = 2, NAMES = 3, ROWS_READ = 4, ROWS_WRITTEN = 5, VALUES = 6;
@@ -74,6 +74,7 @@ export class SqlStorageCursor {
         return at < 0 ? { done: true, value: undefined } : { done: false, value: rowOf(this.#shape, this.#values, at) };
     }
     toArray() {
+        sql_all();
         const rows = [];
         for (let at = this.#step(); at >= 0; at = this.#step()) rows[rows.length] = rowOf(this.#shape, this.#values, at);
         return rows;
@@ -130,6 +131,7 @@ class RawIterator {
         return value === undefined ? { done: true, value } : { done: false, value };
     }
     toArray() {
+        sql_all();
         const rows = [];
         for (let row = this.#next(); row !== undefined; row = this.#next()) rows[rows.length] = row;
         return rows;
