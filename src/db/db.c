@@ -73,6 +73,7 @@ static void on_rollback_hook(void *arg)
     d->refused = d->dirty = d->alarm_changed = false;
     if (ltx_builder_empty(&d->written))
         return;
+    io_mark(d->host->io, "db.overflow_undone");
     ltx_builder_cut(&d->written, d->page_size, d->commit_pages);
     if (ltx_builder_size(&d->written) > d->written_max / 2)
         d->broken = true; /* The next row would carry all this: a fresh start costs less. */

@@ -96,6 +96,7 @@ static void keep_aside(struct db_image *i, uint32_t pgno)
         i->failed = CD_ETOOBIG;
         return;
     }
+    io_mark(i->host->io, "db.image_page_aside");
     char *page = cd_alloc(i->w.h.page_size);
     i->failed = read_page(i, pgno, page);
     (void)cd_map_put_u64(&i->aside, pgno, page);

@@ -51,8 +51,10 @@ uint32_t db_page_next_absent(const struct db *d, uint32_t pgno)
 
 int db_page_put(struct db *d, uint32_t pgno, const void *page)
 {
-    if (!db_page_absent(d, pgno))
+    if (!db_page_absent(d, pgno)) {
+        io_mark(d->host->io, "db.page_late");
         return 0;
+    }
     int rc = io_file_pwrite(&d->file, page, d->page_size, (uint64_t)(pgno - 1) * d->page_size);
     if (rc == IO_OK)
         db_paged_present(d, pgno, pgno);

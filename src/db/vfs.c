@@ -48,6 +48,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
         return SQLITE_IOERR_WRITE;
     }
     if (!d->refused && ltx_builder_size(&d->written) > d->written_max) {
+        io_mark(d->host->io, "db.too_much_for_a_row");
         d->refused = d->too_big = true;
         return SQLITE_FULL;
     }
@@ -56,6 +57,7 @@ static int x_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at
         db_image_before_write(d->image, pgno);
     int rc = io_file_pwrite(&d->file, bytes, (size_t)len, (uint64_t)at);
     if (rc == IO_NOSPACE && !d->refused) {
+        io_mark(d->host->io, "db.disk_full");
         d->refused = true;
         return SQLITE_FULL;
     }

@@ -274,6 +274,7 @@ static void test_a_transaction_that_is_too_much_for_a_row_is_undone(void **state
         assert_int_equal(db_in_transaction(r.db), !spills);
         if (!spills)
             assert_int_equal(db_commit(r.db, NULL), CD_ETOOBIG);
+        assert_int_equal(sim_marks(r.sim, "db.too_much_for_a_row"), 1);
         assert_false(db_broken(r.db) || db_in_transaction(r.db));
         assert_int_equal(r.rows, 1);
         assert_int_equal(rig_int(&r, "SELECT count(*) FROM t"), 1);

@@ -133,6 +133,7 @@ static void test_what_comes_late_replaces_nothing(void **state)
     assert_false(db_page_absent(p->r.db, changed));
     assert_int_equal(db_page_put(p->r.db, changed, page), 0);
     assert_int_equal(db_page_put(p->r.db, 1, page), 0);
+    assert_int_equal(sim_marks(p->r.sim, "db.page_late"), 2);
     hydrate(p);
     rig_same(&p->r, 2);
     assert_int_equal(rig_int(&p->r, "SELECT v = 'new' FROM t WHERE k = 200"), 1);
