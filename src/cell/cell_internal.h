@@ -139,7 +139,7 @@ struct cell_shard {
     struct log_feed *feed;
     struct db_host *host;
     struct cd_map cells; /* By scope. */
-    unsigned slots, activating, evicting, runtimes, flow_count;
+    unsigned slots, activating, evicting, runtimes, slot_waiters, checks;
     bool closing, fenced, grant; /* grant: a permit or a slot may be free. */
     bool feed_closing, alarm_again; /* alarm_again: its timer was cancelled by us. */
     uint64_t close_deadline_ns;
@@ -169,7 +169,7 @@ bool cell_active(const struct cell *c);
 struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
 void cell_shard_settle(struct cell_shard *s); /* Closing, and something ended: maybe it was the last. */
 void cell_shard_stir(struct cell_shard *s); /* Something waits for time to pass: the sweep runs. */
-void cell_check(const struct cell_shard *s); /* validate() of fleet.md 4.12. */
+void cell_check(struct cell_shard *s); /* validate() of fleet.md 4.12. */
 /* Ends this residence from the loop, with the reason of errors. */
 void cell_reset(struct cell *c, struct cd_str why);
 

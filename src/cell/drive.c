@@ -152,6 +152,8 @@ void cell_feed(struct cell *c, enum cell_event e)
         cd_link_remove(&c->queue);
     if (before == CELL_PROVING && c->state.phase != CELL_PROVING)
         cell_flow_abandon(c); /* No effect when it has just ended. */
+    s->slot_waiters += c->state.phase == CELL_WAITING_SLOT;
+    s->slot_waiters -= before == CELL_WAITING_SLOT;
     bool leaving =
         c->state.phase == CELL_PROVING || c->state.phase == CELL_STOPPING || c->state.phase == CELL_KEEPING;
     if (leaving != c->leaving)

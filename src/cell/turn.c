@@ -71,8 +71,13 @@ static void evict_idle(struct cell_shard *s, unsigned count, uint64_t idle_ns)
         if (now - c->used_ns < idle_ns || s->evicting >= s->o.limits.evictions_max ||
             looked++ >= VICTIMS_LOOKED_AT_MAX)
             return;
-        if (c->state.phase != CELL_RESIDENT || refusal(c, false) != NULL)
+        if (c->state.phase != CELL_RESIDENT)
             continue;
+        if (refusal(c, false) != NULL) { /* Behind those that were not asked yet. */
+            cd_link_remove(&c->idle);
+            cd_list_push(&s->idle, &c->idle);
+            continue;
+        }
         count--;
         cell_feed(c, CELL_EV_EVICT);
     }
@@ -80,11 +85,8 @@ static void evict_idle(struct cell_shard *s, unsigned count, uint64_t idle_ns)
 
 void cell_shard_evict_for(struct cell_shard *s)
 {
-    unsigned waiting = 0;
-    for (struct cd_link *k = cd_list_first(&s->slot_queue); k != NULL; k = cd_list_next(&s->slot_queue, k))
-        waiting++;
-    if (waiting > s->evicting) /* One victim for each who waits. */
-        evict_idle(s, waiting - s->evicting, 0);
+    if (s->slot_waiters > s->evicting) /* One victim for each who waits. */
+        evict_idle(s, s->slot_waiters - s->evicting, 0);
 }
 
 void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason),
@@ -214,6 +216,7 @@ static void sweep_done(struct io_op *op, int status)
     expire_all(&s->permits, now);
     expire_all(&s->slot_queue, now);
     expire_all(&s->recovering, now);
+    cell_shard_evict_for(s);
     if (s->o.limits.idle_ns > 0)
         evict_idle(s, UINT32_MAX, s->o.limits.idle_ns);
     if (s->closing) {

@@ -26,7 +26,7 @@ struct fake_cell {
 };
 
 struct fake {
-    struct fake_cell cell[64];
+    struct fake_cell cell[128];
     unsigned cells;
     uint64_t prove_ns; /* How long the log takes. */
     bool stall; /* It proves nothing. */

@@ -168,6 +168,33 @@ static void test_a_full_shard_makes_room_by_evicting_who_is_idle(void **state)
     rig_free();
 }
 
+/* The next scope of the first shard. */
+static const char *next_scope(unsigned *i)
+{
+    static char scope[16];
+    do
+        (void)snprintf(scope, sizeof scope, "C:%u", (*i)++);
+    while (cell_scope_loop(cd_str(scope), RIG_LOOPS) != 1);
+    return scope;
+}
+
+static void test_cells_that_may_not_go_do_not_hide_those_that_may(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.resident_max = 72;
+    rig_crash();
+    rig_restart();
+    unsigned i = 0;
+    for (unsigned n = 0; n < 70; n++)
+        assert_string_equal(rig_ask(next_scope(&i), "alarm 3000000"), "ok");
+    for (unsigned n = 0; n < 8; n++)
+        assert_string_equal(rig_ask(next_scope(&i), "add 1"), "1");
+    assert_int_equal(rig.stops[CELL_STOP_EVICT], 6);
+    assert_int_equal(cell_shard_counts(rig.shard[1]).resident, 72);
+    rig_free();
+}
+
 static void test_a_call_for_which_there_is_no_room_is_refused_in_time(void **state)
 {
     (void)state;
@@ -346,6 +373,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_cell_answers_and_remembers),
          cmocka_unit_test(test_a_call_while_the_code_stops_restarts_it_at_the_same_epoch),
          cmocka_unit_test(test_a_call_during_the_proof_ends_the_eviction),
          cmocka_unit_test(test_a_full_shard_makes_room_by_evicting_who_is_idle),
+         cmocka_unit_test(test_cells_that_may_not_go_do_not_hide_those_that_may),
          cmocka_unit_test(test_a_call_for_which_there_is_no_room_is_refused_in_time),
          cmocka_unit_test(test_a_cell_that_is_idle_for_long_enough_goes_by_itself),
          cmocka_unit_test(test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next),
