@@ -63,7 +63,8 @@ static void parked_free_if_idle(struct js_parked *p)
 {
     if (p->cell != NULL || p->sockets.count > 0)
         return;
-    cell_set_parked(p->shard, cd_buf_str(&p->scope), NULL);
+    if (p->shard != NULL)
+        cell_set_parked(p->shard, cd_buf_str(&p->scope), NULL);
     cd_link_remove(&p->link);
     cd_buf_deinit(&p->scope);
     cd_buf_deinit(&p->request);
@@ -248,11 +249,13 @@ bool js_parked_detach(struct js_cell *c)
     return waits;
 }
 
-void js_parked_close(struct js_cells *h)
+void js_parked_close(struct js_cells *h, bool shard_gone)
 {
     for (struct cd_link *k = cd_list_first(&h->parked), *next; k != NULL; k = next) {
         struct js_parked *p = CD_CONTAINER(k, struct js_parked, link);
         next = cd_list_next(&h->parked, k);
+        if (shard_gone)
+            p->shard = NULL;
         for (struct cd_map_node *n; (n = cd_map_first(&p->sockets)) != NULL;)
             socket_free(
                 cd_map_value(n)); /* The end of a wire without a close frame is a 1012 at the client. */

@@ -19,7 +19,8 @@ void js_parked_attach(struct js_cell *c);
 void js_parked_wake(struct js_cell *c);
 /* The instance has gone: sockets that no client has are forgotten. True: something waits for the next one. */
 bool js_parked_detach(struct js_cell *c);
-/* Closes all sockets of the host's cells: their clients are told to come again. */
-void js_parked_close(struct js_cells *h);
+/* Closes all sockets of the host's cells: their clients are told to come again. shard_gone: nothing else is
+ * left of the cells. */
+void js_parked_close(struct js_cells *h, bool shard_gone);
 
 #endif

@@ -389,12 +389,13 @@ struct js_cells *js_cells_new(const struct js_cells_opts *opts)
 
 void js_cells_hang_up(struct js_cells *h)
 {
-    js_parked_close(h);
+    js_parked_close(h, false);
 }
 
 void js_cells_free(struct js_cells *h)
 {
-    CD_ASSERT(cd_list_empty(&h->cells) && cd_list_empty(&h->parked));
+    CD_ASSERT(cd_list_empty(&h->cells));
+    js_parked_close(h, true);
     h->freed = true;
     if (io_busy(&h->move.op))
         io_cancel(&h->move.op);
@@ -437,7 +438,7 @@ int js_op_cell_busy(struct js_args *a)
     return rc;
 }
 
-/* cell_abort(cell, text, retry): ends the turn at once; no JavaScript catches it. */
+/* cell_abort(cell, text): ends the turn at once; no JavaScript catches it. */
 int js_op_cell_abort(struct js_args *a)
 {
     struct js_cell *c;

@@ -24,9 +24,9 @@ struct js_cells_opts {
     uint64_t deploy_max_age_ns; /* How long a cell may stay with a site that was replaced; 0: not at all. */
 };
 struct js_cells *js_cells_new(const struct js_cells_opts *opts);
-/* Before cell_shard_close: closes the WebSockets of its cells with 1012. */
+/* Closes the hibernatable WebSockets of its cells: their clients see 1012. */
 void js_cells_hang_up(struct js_cells *h);
-/* After it: its cells have been stopped. */
+/* When its shard is closed and its cells have been stopped. Closes what WebSockets are left. */
 void js_cells_free(struct js_cells *h);
 /* The table for cell_shard_new; its argument is the struct js_cells. */
 const struct cell_code *js_cells_code(void);

@@ -130,6 +130,7 @@ static void on_heap(struct js_isolate *js, enum js_heap_state state)
     struct js_worker *w = js_isolate_user(js);
     if (state == JS_HEAP_EXHAUSTED)
         w->condemned = true;
+    w->over = true;
 }
 
 static const char *const private_names[] = {[JS_NAME_PLATFORM] = "platform"};
@@ -144,6 +145,19 @@ static const struct js_hooks engine_hooks = {.task = on_task,
 
 /* ---- Entries ---- */
 
+#define COLLECT_NS IO_SEC(1)
+
+/* Sets the old limit again as soon as enough is free. */
+static void heap_recover(struct js_worker *w)
+{
+    uint64_t now = io_now_ns(w->io);
+    if (!js_heap_recover(w->js) && now - w->collected_ns >= COLLECT_NS) {
+        w->collected_ns = now;
+        js_gc(w->js);
+    }
+    w->over = !js_heap_recover(w->js);
+}
+
 void js_enter(struct js_worker *w, struct js_entry *e)
 {
     CD_ASSERT(io_fiber_current() == NULL); /* V8 measures the stack of its thread. */
@@ -154,6 +168,8 @@ void js_enter(struct js_worker *w, struct js_entry *e)
         js_watch_begin(w->watch, w->js, io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
     js_turn_begin(w->js, &e->turn);
     js_try_begin(w->js, &e->t);
+    if (w->over && w->loaded && !w->condemned)
+        heap_recover(w);
     if (w->halted)
         js_terminate(w->js); /* V8 forgets it with the end of each turn. */
 }

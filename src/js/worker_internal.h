@@ -67,6 +67,8 @@ struct js_worker {
     unsigned pending; /* js_async that have begun and not ended. */
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */
     bool loaded, condemned, told; /* told: the log knows that it was condemned. */
+    bool over; /* Its heap passed the limit, and runs on in the reserve. runtime.md 2.9 */
+    uint64_t collected_ns; /* When it was collected for that. */
     bool halted; /* Every turn is terminated as it begins. */
     struct io_timer task_timer; /* V8's tasks. */
     uint64_t task_ns;

@@ -1,6 +1,8 @@
 /* Cells in V8: instances, the input gate, resets, alarms, deployments: js/cells.h. */
 #include "rig.h"
 
+#include "js/cells_internal.h"
+
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define SCOPE(class_name) class_name ":" ID
 #define HEAD                                                                                                 \
@@ -353,7 +355,97 @@ static void test_an_exhausted_isolate_takes_its_cells_with_it(void **state)
     rig_close(&r);
 }
 
-CD_TESTS(cells, cmocka_unit_test(test_an_instance_is_made_once_and_gets_ctx_and_env),
+struct peer {
+    unsigned asked;
+    struct cd_buf urls;
+};
+
+static void on_asked(void *arg, struct sim_http *x, struct cd_str method, struct cd_str url,
+                     struct cd_str head)
+{
+    struct peer *p = arg;
+    (void)method, (void)head;
+    p->asked++;
+    cd_buf_addf(&p->urls, "%.*s\n", (int)url.len, url.ptr);
+    sim_http_head(x, 200, CD_STR(""));
+    sim_http_chunk(x, CD_STR("fine"), true);
+}
+
+static void test_a_request_leaves_when_what_was_written_is_proven(void **state)
+{
+    struct rig r;
+    struct cell c;
+    struct peer peer = {0};
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm({ retryCount }) {\n"
+                  "    try { console.log(await (await fetch(`http://api.example/${retryCount}`)).text()); }\n"
+                  "    catch (e) { console.log(e.message); }\n"
+                  "  }\n"
+                  "}\n",
+             0);
+    sim_http_peer(r.sim, "api.example", &(struct sim_http_peer){.request = on_asked, .arg = &peer});
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "fine\n");
+    c.unproven = true;
+    rig_alarm(&r, &c, 1, 1);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "");
+    assert_int_equal(peer.asked, 1);
+    rig_prove(&r, &c);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "fine\n");
+    c.bad_flush = "finish the cursor first";
+    rig_alarm(&r, &c, 1, 2);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&r.log, "finish the cursor first\n");
+    c.bad_flush = NULL;
+    c.unproven = true;
+    rig_alarm(&r, &c, 1, 3); /* Stopped while it waits. */
+    rig_stop(&r, &c, CELL_STOP_RESET, "a proof failed");
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&peer.urls, "http://api.example:80/0\nhttp://api.example:80/1\n");
+    rig_log_is(&c.log, "started\nalarm 0\nalarm 0\nalarm 0\nstopped\n");
+    cd_buf_deinit(&peer.urls);
+    rig_cell_free(&c);
+    rig_close(&r);
+}
+
+static void test_an_isolate_over_its_limit_recovers_when_it_is_given_room(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  alarm({ retryCount }) {\n"
+                  "    if (retryCount === 0) { this.all = []; while (this.all.length < 3000) "
+                  "this.all.push(new Array(1000).fill(1.5 + this.all.length)); }\n"
+                  "    else if (retryCount === 1) this.all = undefined;\n"
+                  "    console.log('still here');\n"
+                  "  }\n"
+                  "}\n",
+             16);
+    rig_cell(&r, &c, SCOPE("A"));
+    struct js_worker *w = ((struct js_cell *)c.user)->w;
+    rig_alarm(&r, &c, 1, 0);
+    assert_true(w->over);
+    rig_alarm(&r, &c, 1, 1);
+    rig_run(&r, IO_SEC(2));
+    rig_alarm(&r, &c, 1, 2);
+    assert_false(w->over);
+    rig_log_is(&r.log, "still here\nstill here\nstill here\n");
+    rig_log_is(&c.log, "started\nalarm 0\nalarm 0\nalarm 0\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
+CD_TESTS(cells, cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_proven),
+         cmocka_unit_test(test_an_isolate_over_its_limit_recovers_when_it_is_given_room),
+         cmocka_unit_test(test_an_instance_is_made_once_and_gets_ctx_and_env),
          cmocka_unit_test(test_cells_of_an_isolate_share_its_modules_and_nothing_else),
          cmocka_unit_test(test_what_a_constructor_throws_ends_the_start),
          cmocka_unit_test(test_a_constructor_that_blocks_delays_events),

@@ -90,6 +90,10 @@ export class Room extends DurableObject {
         };
         await (hold ? this.ctx.blockConcurrencyWhile(work) : work());
     }
+    // A stub that is made inside the section leads into it.
+    reenter(ask) {
+        return this.ctx.blockConcurrencyWhile(async () => [await ask((n) => n + 1), await ask((n) => n + 2)]);
+    }
     async throwing() {
         try {
             await this.ctx.storage.transaction(async (txn) => {
@@ -227,5 +231,6 @@ test('increments interleave at await, unless a section holds the gate', async ({
     equal(await ROOM.getByName('loose').stored('n'), 1);
     await many('held', true);
     equal(await ROOM.getByName('held').stored('n'), 5);
+    same(await ROOM.getByName('held').reenter(async (inc) => (await inc(20)) * 2), [42, 44]);
     same(await ROOM.getByName('held').throwing(), ['back', null, await ROOM.getByName('held').which()]);
 });

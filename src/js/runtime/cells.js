@@ -149,8 +149,8 @@ export class Cell {
     }
 
     // Discards the instance; does not return. Whoever waits for the cell gets the text.
-    reset(error, retryAlarm = true) {
-        cell_abort(this.eventId, resetText(error), retryAlarm);
+    reset(error) {
+        cell_abort(this.eventId, resetText(error));
     }
 
     // Runs fn while no other event of the cell does: a promise of what it gives. When it takes too long the cell is reset with the
@@ -273,7 +273,8 @@ export class DurableObjectState {
         return sockets.getEventTimeout(this.#cell);
     }
     abort(reason = 'Application called abort() to reset Durable Object.', options = undefined) {
-        this.#cell.reset(reason, options?.retryAlarm !== false);
+        if (options?.retryAlarm === false) throw absent('The option retryAlarm of ctx.abort()');
+        this.#cell.reset(reason);
     }
 }
 shape(DurableObjectState);

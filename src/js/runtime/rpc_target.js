@@ -7,7 +7,7 @@
 //
 // A client sees names and messages (rpc_message.js) and no JavaScript object of the other side, so that it may be in another isolate.
 // The clients here have their target in this isolate: it still belongs to one event, and each call is a turn of its own for that event.
-import { runIn, startTimer } from './core.js';
+import { currentFrame, runIn, startTimer } from './core.js';
 import { DUPLICATE, RETURN, decode, dropMessage, encode, encodeThrown, reportThrown, settleMessage } from './rpc_message.js';
 import { promiseOf, propertyOf, stubRef } from './rpc.js';
 import { channelOf } from './service.js';
@@ -221,11 +221,11 @@ export class Group {
 }
 
 // Runs fn for an event in a turn of its own, after those that were posted before.
-const post = (context, fn) => runIn(context.frame, startTimer, undefined, context, 0, fn);
+const post = (frame, fn) => runIn(frame, startTimer, undefined, frame.context, 0, fn);
 
 // Runs a call for `context`, in a turn of its own if it is posted. make() gives the receiver, in that turn. The Call's result is settled
 // when the event ends, too.
-export function serve(context, make, path, message, logged, posted = true) {
+export function serve(context, make, path, message, logged, posted = true, frame = context.frame) {
     const deferred = new Deferred(); // of { message, disposer, pipeline }
     const { serving } = trafficOf(context);
     serving.add(deferred);
@@ -233,7 +233,7 @@ export function serve(context, make, path, message, logged, posted = true) {
     deferred.promise.then(settled, settled);
     const run = () => {
         if (context.ended) dropMessage(message);
-        else if (posted) post(context, () => invoke(context, make, path, message, deferred, logged));
+        else if (posted) post(frame, () => invoke(context, make, path, message, deferred, logged));
         else invoke(context, make, path, message, deferred, logged);
     };
     const fail = (failure) => {
@@ -334,15 +334,21 @@ class LocalClient {
     #dispose;
     #refs = 1;
     #holds = false; // The event goes on as long as somebody can call.
+    #frame; // One made inside a critical section of a cell leads into that section. runtime.md 2.3
 
     constructor(context, receiver, dispose, holds) {
         this.#context = context;
+        const frame = context.gate === null ? undefined : currentFrame();
+        this.#frame = frame?.section === undefined || frame.context !== context ? context.frame : frame;
         this.#receiver = receiver;
         this.#dispose = dispose;
         if (holds) this.hold();
     }
     get context() {
         return this.#context;
+    }
+    get frame() {
+        return this.#frame;
     }
     hold() {
         if (this.#holds || this.#context.ended) return;
@@ -361,7 +367,7 @@ class LocalClient {
         const leave = this.#holds ? () => context.release() : nothing;
         this.#receiver = this.#dispose = undefined;
         if (dispose === undefined || context.ended) return leave();
-        post(context, () => {
+        post(this.#frame, () => {
             try {
                 apply(dispose, value, []);
             } catch (error) {
@@ -376,7 +382,7 @@ class LocalClient {
             dropMessage(message);
             return failedCall(new Error(NO_LONGER));
         }
-        const call = serve(this.#context, () => receiver, path, message, false);
+        const call = serve(this.#context, () => receiver, path, message, false, true, this.#frame);
         const done = () => this.release();
         this.retain(); // The stub may go while the call runs.
         call.result.then(done, done);

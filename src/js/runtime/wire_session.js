@@ -150,7 +150,7 @@ export class Session {
     // At a cell the input gate lets messages in, those for a critical section before others; but they keep their order.
     arrive(kind, id, value) {
         const { gate } = this.context;
-        const frame = this.#frameOf(kind, id);
+        const frame = this.#frameOf(kind, id, value);
         const enter = () => runIn(frame, this.receive, this, kind, id, value);
         if (gate === null || kind === FETCH || (this.#queued === 0 && (kind === FINISH || kind === RELEASE || gate.lets(frame.section)))) return enter();
         this.#queued++;
@@ -159,7 +159,8 @@ export class Session {
             enter();
         });
     }
-    #frameOf(kind, id) {
+    #frameOf(kind, id, value) {
+        if (kind === CALL) return this.#exports?.get(value?.[0])?.client.frame ?? this.frame; // A stub may lead into a section.
         const asked = kind === RESULT || kind === HEAD || kind === FAILURE ? this.#questions.get(id) : kind > RELEASE ? this.#flows?.get(id) : this;
         return asked?.frame ?? this.frame;
     }
