@@ -237,6 +237,25 @@ static void test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log(voi
     assert_true(sealed > 80 && left > 15);
 }
 
+static void test_a_seal_at_any_moment_leaves_a_machine_that_holds(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct world w = world_of(seed);
+        uint64_t at = cd_rng_below(&w.rng, 60);
+        for (uint64_t turn = 0; turn < 400; turn++) {
+            if (w.l.phase < LOG_SEALING)
+                cut_some(&w, 10);
+            if (turn == at)
+                step(&w, &(struct log_event){.kind = LOG_EVENT_SEAL});
+            if (w.flyings > 0)
+                one_ends(&w);
+        }
+        assert_true(w.l.phase == LOG_SEALED || w.l.phase == LOG_LEFT);
+        assert_false(log_leader_may_cut(&w.l));
+    }
+}
+
 static void test_a_seal_with_something_under_way_is_not_tried(void **state)
 {
     (void)state;
@@ -285,5 +304,6 @@ static void test_a_seal_while_the_log_opens_leaves_it(void **state)
 CD_TESTS(leader, cmocka_unit_test(test_a_seal_while_the_log_opens_leaves_it),
          cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
          cmocka_unit_test(test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log),
+         cmocka_unit_test(test_a_seal_at_any_moment_leaves_a_machine_that_holds),
          cmocka_unit_test(test_a_seal_with_something_under_way_is_not_tried),
          cmocka_unit_test(test_nothing_is_cut_before_the_record_says_open))
