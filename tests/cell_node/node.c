@@ -101,6 +101,7 @@ static void counter_alarm(void *arg, struct cell *c, const struct cell_alarm_run
     (void)arg;
     (void)run;
     node.alarms++;
+    (void)snprintf(node.name, sizeof node.name, "%.*s", (int)cell_name(c).len, cell_name(c).ptr);
     int rc = put_value(cell_storage(c), value_of(cell_storage(c)) + 1000);
     cell_alarm_done(c, rc == 0 ? CELL_ALARM_OK : CELL_ALARM_FAILED);
 }
@@ -161,7 +162,8 @@ static void call_open(struct io *io, void *arg)
     struct cd_buf text = {0};
     if (node.ending)
         return;
-    c->wire = cell_call(node.router, io, &(struct cell_target){.scope = cd_str(c->scope)}, NULL);
+    c->wire = cell_call(node.router, io,
+                        &(struct cell_target){.scope = cd_str(c->scope), .name = CD_STR("lobby")}, NULL);
     cell_wire_attach(c->wire, &call_hooks, c);
     cd_buf_add_str(&text, cd_str(c->text));
     cell_wire_send(c->wire, &text);

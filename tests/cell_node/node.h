@@ -36,6 +36,7 @@ struct node {
     struct io_msg gone[NODE_LOOPS];
     char halt[160];
     unsigned starts, alarms, alive; /* Over all lives; alive: instances now. */
+    char name[32]; /* Of the cell whose alarm ran last. */
     uint64_t epoch; /* Of the cell that started last. */
 };
 extern struct node node;

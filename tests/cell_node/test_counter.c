@@ -67,6 +67,7 @@ static void test_an_alarm_survives_the_crash_of_its_node(void **state)
     assert_int_equal(node.alarms, 0);
     node_run(90000);
     assert_int_equal(node.alarms, 1);
+    assert_string_equal(node.name, "lobby"); /* Nobody called it in this life: the database knew. */
     assert_int_equal(node_ask("C:1", "get"), 1000);
     node_free();
 }
