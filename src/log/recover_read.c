@@ -200,6 +200,10 @@ static int window_take(struct rec *c, struct window *w, uint64_t *end)
             continue;
         }
         /* The lowest seal is the seal for every reader, also when the search did not reach down to it. */
+        if (w->slot[i].head.kind == LOG_SLOT_SEAL && CD_PLANT("recover.past-the-seal")) {
+            c->gap = true;
+            continue;
+        }
         if (w->slot[i].head.kind == LOG_SLOT_SEAL) {
             *end = c->seal = w->slot[i].head.slot;
             return 0;
@@ -262,7 +266,9 @@ static size_t window_size(const struct rec *c, uint64_t slot, uint64_t end)
 
 int rec_history(struct rec *c)
 {
-    uint64_t end = c->seal + (CD_PLANT("recover.past-the-seal") ? 1 + c->pipeline : 0);
+    uint64_t end = c->seal;
+    if (log_listed_find(&c->listed, end + 1) != SIZE_MAX && CD_PLANT("recover.past-the-seal"))
+        end += 2;
     int rc = alarms_start(c);
     for (uint64_t slot = c->floor.floor + 1; rc == 0 && slot < end;) {
         struct window w = {0};

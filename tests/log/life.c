@@ -97,7 +97,7 @@ static void next_epoch(struct life *l, struct life_cell *c)
 static struct log_row *next_row(struct life *l)
 {
     struct life_cell *c = &l->cell[draw(l, 0, LIFE_CELLS - 1)];
-    if (draw(l, 0, 6) == 0 && c->slot <= l->durable)
+    if (draw(l, 0, l->opts.unfolded ? 1 : 6) == 0 && c->slot <= l->durable)
         next_epoch(l, c);
     c->slot = l->cut;
     struct log_row *row = log_row_new(cd_str(c->scope), c->epoch);
@@ -244,8 +244,9 @@ static void fence(void *arg, const char *cause)
 
 static void lease_put(struct life *l, const struct store_log_record *log)
 {
-    struct store_lease lease = {
-        .node = "node_a", .expires_ms = 1, .ttl_ms = 10000, .has_log = true, .log = *log};
+    struct store_lease lease = {.node = "node_a", .expires_ms = 1, .ttl_ms = 10000, .has_log = log != NULL};
+    if (log != NULL)
+        lease.log = *log;
     struct cd_buf key = {0}, body = {0};
     memcpy(lease.generation, SESSION + 7, STORE_GENERATION_LEN);
     memcpy(lease.probe_key, SESSION + 7, STORE_GENERATION_LEN);
@@ -291,6 +292,8 @@ static void session_flow(void *arg)
         while (l->cut < l->durable + PIPELINE && l->cut < l->opts.slots && draw(l, 0, 2) != 0)
             cut_slot(l);
     }
+    if (l->opts.holes && io_sleep(io, IO_MS(150)) != IO_OK) /* What is not late is stored meanwhile. */
+        return;
     if (l->opts.graceful)
         close_in_order(l, io);
     l->dead = true; /* Or taken for dead. */
@@ -308,7 +311,7 @@ static void leader_boot(struct io *io, void *arg)
         .fence = fence,
         .arg = l};
     l->folder = log_folder_new(&o);
-    lease_put(l, &(struct store_log_record){.state = STORE_LOG_OPEN});
+    lease_put(l, l->opts.silent ? NULL : &(struct store_log_record){.state = STORE_LOG_OPEN});
     (void)io_spawn(io, "session", session_flow, l);
 }
 
@@ -345,7 +348,9 @@ static void racer_flow(void *arg)
         rec.deadline_ns = io_now_ns(io) + IO_SEC(5);
         if (log_recover(r->rr, &rec) != IO_OK)
             return;
-    } while (rec.end == LOG_RECOVER_FAILED || rec.end == LOG_RECOVER_BUSY);
+        r->l->refusals += rec.end == LOG_RECOVER_REFUSED ? 1 : 0;
+    } while (rec.end == LOG_RECOVER_FAILED || rec.end == LOG_RECOVER_BUSY ||
+             (rec.end == LOG_RECOVER_REFUSED && r->l->harmed != 0));
     r->end = rec.end;
     memcpy(r->why, rec.why, sizeof r->why);
     /* A cleaner may have stopped half way: any node's sweep does it again. */
@@ -361,8 +366,11 @@ static void racer_boot(struct io *io, void *arg)
     struct racer *r = arg;
     char session[STORE_SESSION_MAX + 1];
     (void)snprintf(session, sizeof session, "node_%c/%064x", 'b' + (int)(r - r->l->of), ++r->n);
-    r->rr = log_recoverer_new(&(struct log_recoverer_opts){
-        .io = io, .bucket = sim_bucket(io, ""), .session = cd_str(session), .window_bytes = 6000});
+    r->rr =
+        log_recoverer_new(&(struct log_recoverer_opts){.io = io,
+                                                       .bucket = sim_bucket(io, ""),
+                                                       .session = cd_str(session),
+                                                       .window_bytes = r->l->opts.unfolded ? 1500 : 6000});
     (void)io_spawn(io, "recover", racer_flow, r);
 }
 
@@ -380,7 +388,8 @@ static void racer_start(struct life *l, unsigned i)
     struct sim_node_opts o = {.name = name, .program = {.boot = racer_boot, .arg = r}};
     r->node = l->racer[i] = sim_node(l->sim, &o);
     if (l->opts.crashes)
-        CD_ASSERT(sim_at_call(r->node, "store", draw(l, 1, 40), SIM_DIE_KILL, IO_FAULT, NULL));
+        CD_ASSERT(sim_at_call(r->node, "store", draw(l, 1, l->opts.unfolded ? 200 : 40), SIM_DIE_KILL,
+                              IO_FAULT, NULL));
 }
 
 /* Dead recoverers start again; the second life of one may die too. */
@@ -449,7 +458,7 @@ static void faults(struct life *l)
 static void setup(struct life *l, const struct life_opts *opts)
 {
     *l = (struct life){.opts = *opts};
-    l->opts.slots = opts->slots != 0 ? opts->slots : 24;
+    l->opts.slots = opts->silent ? 0 : opts->slots != 0 ? opts->slots : 24;
     CD_ASSERT(l->opts.slots < CD_COUNT(l->slot));
     l->sim = sim_new(&(struct sim_opts){.seed = opts->seed, .policy = SIM_RANDOM, .slack_ns = 1000});
     sim_rng(l->sim, "life", &l->rng);
@@ -464,6 +473,10 @@ static void setup(struct life *l, const struct life_opts *opts)
     struct sim_node_opts o = {.name = "a",
                               .program = {.boot = leader_boot, .unwind = leader_unwind, .arg = l}};
     l->leader = sim_node(l->sim, &o);
+    if (l->opts.listless) {
+        struct sim_store_rule rule = {.effect = SIM_STORE_DOWN, .op = "list", .pattern = "log/*", .times = 3};
+        sim_store_rule(l->sim, &rule);
+    }
     if (l->opts.holes) {
         struct cd_buf key = {0};
         log_slot_key(&key, CD_STR(SESSION), l->opts.slots - 1);
@@ -477,6 +490,34 @@ static void setup(struct life *l, const struct life_opts *opts)
     }
 }
 
+static bool complained(void *arg)
+{
+    struct life *l = arg;
+    return l->refusals > 0 || step_over(arg);
+}
+
+/* The newest stored slot is harmed, and made whole again once a recoverer has refused to go on. */
+static void harm(struct life *l)
+{
+    struct life_slot *s = l->slot[l->durable];
+    if (l->durable <= l->floor || l->broken != NULL)
+        return;
+    l->harmed = s->slot;
+    struct cd_buf bad = {0};
+    cd_buf_add_str(&bad, cd_buf_str(&s->body));
+    bad.ptr[bad.len - 40] ^= 1;
+    if (l->opts.lost)
+        sim_store_delete_truth(l->sim, cd_buf_str(&s->key));
+    else
+        sim_store_put_truth(l->sim, cd_buf_str(&s->key), cd_buf_str(&bad));
+    cd_buf_deinit(&bad);
+    (void)sim_run_until(l->sim, complained, l, SETTLE_NS);
+    if (l->refusals == 0 && l->broken == NULL)
+        life_break(l, "C-LOG", "nobody missed slot %llu", (unsigned long long)l->harmed);
+    sim_store_put_truth(l->sim, cd_buf_str(&s->key), cd_buf_str(&s->body));
+    l->harmed = 0;
+}
+
 void life_run(struct life *l, const struct life_opts *opts)
 {
     setup(l, opts);
@@ -486,10 +527,12 @@ void life_run(struct life *l, const struct life_opts *opts)
     l->dead = true;
     if (!l->opts.zombie)
         sim_crash(l->leader, SIM_KILL);
-    if (!l->finished)
+    if (!l->finished && !l->opts.silent)
         lease_put(l, &(struct store_log_record){.state = STORE_LOG_OPEN, .slot = l->durable});
     for (unsigned i = 0; i < (l->opts.racers ? LIFE_RACERS : 1u); i++)
         racer_start(l, i);
+    if (l->opts.lost || l->opts.rotten)
+        harm(l);
     if (!sim_run_until(l->sim, step_over, l, SETTLE_NS)) {
         sim_store_heal(l->sim);
         if (!sim_run_until(l->sim, step_over, l, SETTLE_NS))

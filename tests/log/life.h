@@ -31,6 +31,10 @@ struct life_opts {
     bool crashes; /* Recoverers die in the middle and start again. */
     bool holes; /* The leader dies with slots stored above one that is not. */
     bool large; /* Some rows are objects of their own. */
+    bool lost, rotten; /* A stored slot is missing, or has a wrong byte, until somebody has complained. */
+    bool unfolded; /* The folder has done nothing when it is over. */
+    bool listless; /* The first listing of the log fails. */
+    bool silent; /* It never opens its log. */
     bool stale; /* Listed floors and slots of long ago: late requests are very late. */
 };
 
@@ -77,6 +81,9 @@ struct life {
     uint64_t seal; /* 0: none yet. */
     bool sealed; /* The record says so. */
     uint64_t floor;
+    bool stored[512]; /* Slots that were there, once. */
+    uint64_t harmed; /* The slot that is missing or rotten now; 0: none. */
+    unsigned refusals, checkpoints; /* Of recovery. */
     struct racer {
         struct life *l;
         struct sim_node *node;

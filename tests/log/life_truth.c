@@ -42,22 +42,11 @@ uint64_t life_covered(struct life *l, const char *scope, uint64_t epoch)
     return covered_but(l, scope, epoch, 0, 0);
 }
 
-static bool truth(struct life *l, uint64_t slot, struct sim_object *o)
+/* The slots 1..n that are stored, or were. */
+static uint64_t prefix(const struct life *l)
 {
-    struct cd_buf key = {0};
-    log_slot_key(&key, CD_STR(SESSION), slot);
-    bool there = sim_store_get_truth(l->sim, cd_buf_str(&key), o);
-    cd_buf_deinit(&key);
-    return there;
-}
-
-/* The slots 1..n that are stored, or were: those up to the floor have gone. */
-static uint64_t prefix(struct life *l)
-{
-    uint64_t n = l->floor;
-    struct sim_object o;
-    struct log_slot_head h;
-    while (truth(l, n + 1, &o) && log_slot_head_read(&h, o.body, NULL) == 0 && h.kind == LOG_SLOT_BATCHES)
+    uint64_t n = 0;
+    while (n + 1 < CD_COUNT(l->stored) && l->stored[n + 1])
         n++;
     return n;
 }
@@ -181,6 +170,8 @@ static void slot_changed(struct life *l, uint64_t slot, const struct sim_store_c
 {
     struct log_slot_head h;
     struct sim_store_change c = *change;
+    if (slot == l->harmed && change->by == NULL)
+        return; /* The harm itself. */
     if (c.before != NULL && c.after != NULL) {
         life_break(l, "C-LOG", "slot %llu was written twice", (unsigned long long)slot);
     } else if (c.after != NULL) {
@@ -188,6 +179,8 @@ static void slot_changed(struct life *l, uint64_t slot, const struct sim_store_c
             life_break(l, "C-LOG", "slot %llu is no slot", (unsigned long long)slot);
         else if (h.kind == LOG_SLOT_SEAL)
             seal_created(l, &h);
+        else
+            l->stored[slot] = true;
     } else if (slot == l->seal) {
         life_break(l, "C-LOG", "the seal at %llu was deleted", (unsigned long long)slot);
     } else if (!l->sealed) {
@@ -250,6 +243,21 @@ static void floor_changed(struct life *l, const struct sim_store_change *change)
     cd_buf_deinit(&why);
 }
 
+static void checkpoint_changed(struct life *l, const struct sim_store_change *change)
+{
+    struct store_recovered *r = cd_new(struct store_recovered);
+    struct cd_buf why = {0};
+    if (change->after != NULL && store_recovered_read(r, change->after->body, &why) != 0)
+        life_break(l, "C-SEAL", "%s", cd_buf_cstr(&why));
+    for (unsigned i = 0; i < r->count; i++)
+        if (life_covered(l, r->item[i].cell, r->item[i].epoch) < r->item[i].through)
+            life_break(l, "C-SEAL", "a checkpoint says that %s epoch %llu reaches %llu", r->item[i].cell,
+                       (unsigned long long)r->item[i].epoch, (unsigned long long)r->item[i].through);
+    l->checkpoints += r->count > 0 ? 1 : 0;
+    cd_buf_deinit(&why);
+    cd_free(r);
+}
+
 static void pack_add(void *arg, struct cd_str key, const struct sim_object *o)
 {
     struct log_alarms *got = arg;
@@ -290,6 +298,8 @@ void life_changed(void *arg, const struct sim_store_change *change)
             slot_changed(l, name.number, change);
         else if (name.kind == STORE_LOG_FLOOR)
             floor_changed(l, change);
+        else if (name.kind == STORE_LOG_RECOVERED)
+            checkpoint_changed(l, change);
         else if (name.kind == STORE_LOG_ROW && change->after == NULL && !l->sealed && l->floor == 0)
             life_break(l, "C-GC", "a row's object was deleted");
     } else if (cd_str_eq(change->key, CD_STR("nodes/node_a.json"))) {
@@ -325,7 +335,11 @@ void life_audit(struct life *l)
     for (unsigned i = 0; i < LIFE_RACERS && l->broken == NULL; i++)
         if (l->of[i].node != NULL && l->of[i].end != LOG_RECOVER_FINISHED)
             life_break(l, "C-SETTLE", "recovery is %s: %s", log_recover_end_name(l->of[i].end), l->of[i].why);
-    if (l->broken == NULL && (!l->sealed || l->seal == 0))
+    if (l->broken == NULL && l->opts.silent && !l->sealed)
+        life_break(l, "C-OWN", "a session without a log counts as finished, and can still open one");
+    if (l->broken != NULL || l->opts.silent)
+        return;
+    if (!l->sealed || l->seal == 0)
         life_break(l, "C-SETTLE", "the session is not sealed");
     sim_store_each(l->sim, CD_STR("log/"), rest_look, &rest);
     if (l->broken == NULL && rest.seals != 1)
