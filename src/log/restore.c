@@ -272,6 +272,8 @@ static int plan(struct work *w, bool *ok)
     if (rc != IO_OK)
         goto free_epochs;
     w->r->why[0] = 0;
+    if (epochs.count > 1 && CD_PLANT("log.restore_superseded_epoch"))
+        epochs.count--;
     enum ltx_chain_step step = ltx_chain_start(&w->chain, epochs.epoch, epochs.count, UINT64_MAX, UINT64_MAX);
     while (rc == IO_OK && (step == LTX_CHAIN_LIST || step == LTX_CHAIN_HEAD))
         rc = step == LTX_CHAIN_LIST ? list_epoch(w, &step) : read_head(w, &step);

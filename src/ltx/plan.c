@@ -66,7 +66,7 @@ enum ltx_fault ltx_plan_epoch(const struct ltx_object *object, size_t count, uin
     }
     *planned = n;
     *reach = n == 0 ? 0 : cur;
-    return cur < last ? LTX_FAULT_GAP : LTX_FAULT_NONE;
+    return cur < last && !CD_PLANT("ltx.gap_ignored") ? LTX_FAULT_GAP : LTX_FAULT_NONE;
 }
 
 uint64_t ltx_coverage(const struct ltx_object *object, size_t count, uint64_t first_txid)
@@ -195,7 +195,7 @@ enum ltx_chain_step ltx_chain_listed(struct ltx_chain *c, const struct ltx_objec
                     (unsigned long long)reach);
     } else if (newest && planned == 0) {
         step = next_candidate(c); /* An activation that wrote nothing, or rows beyond the limit only. */
-    } else if (!newest && reach != c->need) {
+    } else if (!newest && reach != c->need && !CD_PLANT("ltx.link_unchecked")) {
         step = fail(c, LTX_FAULT_NOT_AVAILABLE, "epoch %llu ends at txid %llu, its successor continues %llu",
                     (unsigned long long)c->epoch, (unsigned long long)reach, (unsigned long long)c->need);
     } else {

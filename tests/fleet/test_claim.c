@@ -380,6 +380,11 @@ static void test_one_unclear_answer_never_gives_an_epoch_twice(void **state)
     }
 }
 
+static bool has_put(void *arg)
+{
+    return sim_calls(((struct claimer *)arg)->node, "store.put") > 0;
+}
+
 static void test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner(void **state)
 {
     (void)state;
@@ -390,15 +395,18 @@ static void test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner(void *
     struct sim_store_rule rule = {
         .effect = SIM_STORE_LOSE_REQUEST, .node = g.c[0].node, .op = "put", .pattern = KEY, .times = 1};
     sim_store_rule(g.sim, &rule);
+    claim_start(&g, 0);
+    assert_true(sim_run_until(g.sim, has_put, &g.c[0], IO_SEC(1)));
+    /* The other one is faster than the look at what became of it. */
     sim_store_rule(g.sim, &(struct sim_store_rule){
                               .effect = SIM_STORE_SLOW, .node = g.c[0].node, .op = "get", .ns = IO_MS(300)});
-    claim_start(&g, 0);
     claim_start(&g, 1);
     assert_true(sim_run_until(g.sim, claim_done, &g.c[1], IO_SEC(60)));
     assert_int_equal(g.c[1].claim.end, FLEET_CLAIM_OWNED);
     assert_int_equal(g.c[1].claim.epoch, 6);
     assert_true(sim_run_until(g.sim, claim_done, &g.c[0], IO_SEC(60)));
     assert_int_equal(g.c[0].claim.end, FLEET_CLAIM_REMOTE);
+    assert_int_equal(sim_marks(g.sim, "fleet.claim_ambiguous"), 1);
     assert_int_equal(g.epoch, 6);
     assert_string_equal(g.owner, g.c[1].self.session);
     stage_close(&g);

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# plants.sh FLEET_PLANTS: each planted bug makes the test named for it fail, which passes without it.
+set -uo pipefail
+program=$1 failed=0 all=0
+export ASAN_OPTIONS=detect_leaks=0 # A test that fails does not clean up.
+while read -r id plant test; do
+    all=$((all + 1))
+    if ! out=$("$program" - "$test" 2>&1) || ! grep -q "OK.*$test" <<< "$out"; then
+        echo "FAILS WITHOUT ITS BUG $id $test"
+        failed=1
+    fi
+    if out=$("$program" "$plant" "$test" 2>&1); then
+        echo "NOT CAUGHT $id $plant: $test"
+        tail -3 <<< "$out"
+        failed=1
+    else
+        echo "caught $id $plant"
+    fi
+done << 'ROWS'
+B01 fleet.create_overwrites_record test_racing_claimants_never_share_an_epoch
+B02 fleet.ambiguous_claim_is_lost test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner
+B03 fleet.rejected_claim_is_ours test_racing_claimants_never_share_an_epoch
+B04 fleet.wake_reuses_epoch test_the_first_claim_is_fresh_and_each_wake_takes_a_new_epoch
+B05 fleet.takeover_without_expiry test_a_live_owner_keeps_its_cell
+B06 fleet.anchor_at_completion test_authority_counts_from_before_the_request
+B07 fleet.authority_without_clock test_a_pause_beyond_the_expiry_ends_authority_before_any_timer_runs
+B08 fleet.late_renewal_revives test_a_renewal_that_was_applied_after_the_expiry_fences
+B09 fleet.renewal_drops_log test_a_publication_is_done_when_it_is_in_the_record
+B10 fleet.readback_ignores_log test_a_recovery_that_began_is_never_overwritten
+B11 fleet.install_over_open_log test_the_log_of_a_predecessor_is_recovered_first
+B12 fleet.fence_not_final test_a_readback_that_shows_somebody_else_fences
+B20 fleet.takeover_without_recovery test_a_dead_owner_is_taken_only_once_it_is_finished
+B45 log.restore_superseded_epoch test_random_histories_come_back_as_they_were
+B46 ltx.gap_ignored test_a_missing_object_is_an_error_of_its_name
+B47 ltx.link_unchecked test_a_missing_object_is_an_error_of_its_name
+B54 fleet.release_without_looking test_only_the_owner_releases_and_only_its_epoch
+B64 fleet.waker_only_own_cells test_due_cells_of_nobody_alive_are_looked_at_once
+B92 fleet.no_log_without_seal test_a_dead_owner_is_taken_only_once_it_is_finished
+B112 fleet.pack_deleted_early test_a_pack_is_read_once_and_goes_when_all_of_it_is_settled
+- fleet.sweep_own_without_lease test_what_a_later_process_of_the_same_id_writes_is_no_leftover
+ROWS
+echo "$all planted"
+exit $failed
