@@ -63,7 +63,7 @@ uint64_t log_recoverer_window(const struct log_recoverer *rr)
 
 /* ---- How it ends ---- */
 
-int rec_end(struct rec *c, enum log_recover_end end, const char *format, ...)
+int log_rec_end(struct rec *c, enum log_recover_end end, const char *format, ...)
 {
     struct cd_buf text = {0};
     va_list args;
@@ -79,17 +79,17 @@ int rec_end(struct rec *c, enum log_recover_end end, const char *format, ...)
     return REC_ENDED;
 }
 
-int rec_failed(struct rec *c, struct cd_str key, int status, const char *why)
+int log_rec_failed(struct rec *c, struct cd_str key, int status, const char *why)
 {
     if (status == IO_CANCELED)
         return IO_CANCELED;
-    return rec_end(c, LOG_RECOVER_FAILED, "%.*s: %s", (int)key.len, key.ptr,
-                   why != NULL && why[0] != 0 ? why : cd_err_text(status));
+    return log_rec_end(c, LOG_RECOVER_FAILED, "%.*s: %s", (int)key.len, key.ptr,
+                       why != NULL && why[0] != 0 ? why : cd_err_text(status));
 }
 
-int rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why)
+int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why)
 {
-    int rc = rec_lease_read(c);
+    int rc = log_rec_lease_read(c);
     if (rc != 0)
         return rc;
     if (c->lease == NULL || !cd_str_eq(cd_str(c->lease->generation), c->generation) ||
@@ -97,7 +97,7 @@ int rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char 
         return REC_AGAIN; /* Sealed by another recoverer, and cleaned up since. */
     cd_event_to(c->io, CD_ERROR, "log", event, CD_S("session", c->session), CD_S("key", key),
                 CD_Z("why", why));
-    return rec_end(c, LOG_RECOVER_REFUSED, "%s: %.*s: %s", event, (int)key.len, key.ptr, why);
+    return log_rec_end(c, LOG_RECOVER_REFUSED, "%s: %.*s: %s", event, (int)key.len, key.ptr, why);
 }
 
 /* ---- The record ---- */
@@ -109,12 +109,12 @@ static int lease_parse(struct rec *c)
         c->lease = cd_new(struct store_lease);
     int rc = store_lease_read(c->lease, c->node, cd_buf_str(&c->lease_at.body), &why);
     if (rc != 0)
-        rc = rec_end(c, LOG_RECOVER_REFUSED, "%s: %s", cd_buf_cstr(&c->lease_key), cd_buf_cstr(&why));
+        rc = log_rec_end(c, LOG_RECOVER_REFUSED, "%s: %s", cd_buf_cstr(&c->lease_key), cd_buf_cstr(&why));
     cd_buf_deinit(&why);
     return rc;
 }
 
-int rec_lease_read(struct rec *c)
+int log_rec_lease_read(struct rec *c)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
     int rc = store_retry_get(&c->lease_at, c->io, c->bucket, cd_buf_str(&c->lease_key), 0, IO_WHOLE, &p);
@@ -124,7 +124,7 @@ int rec_lease_read(struct rec *c)
         return 0;
     }
     if (rc != IO_OK)
-        return rec_failed(c, cd_buf_str(&c->lease_key), rc, c->lease_at.why);
+        return log_rec_failed(c, cd_buf_str(&c->lease_key), rc, c->lease_at.why);
     return lease_parse(c);
 }
 
@@ -136,7 +136,7 @@ static int lease_cas(struct rec *c, const struct store_log_record *log)
     enum store_fate fate = STORE_FATE_OPEN;
     int rc = store_lease_with_log(&body, cd_buf_str(&c->lease_at.body), log, &why);
     if (rc != 0) {
-        rc = rec_end(c, LOG_RECOVER_REFUSED, "%s: %s", cd_buf_cstr(&c->lease_key), cd_buf_cstr(&why));
+        rc = log_rec_end(c, LOG_RECOVER_REFUSED, "%s: %s", cd_buf_cstr(&c->lease_key), cd_buf_cstr(&why));
         goto done;
     }
     memcpy(put.token, c->lease_at.token, sizeof put.token);
@@ -159,7 +159,7 @@ static int lease_cas(struct rec *c, const struct store_log_record *log)
     } else if (rc == IO_CONFLICT) {
         rc = REC_AGAIN;
     } else {
-        rc = rec_failed(c, cd_buf_str(&c->lease_key), rc, put.why);
+        rc = log_rec_failed(c, cd_buf_str(&c->lease_key), rc, put.why);
     }
 done:
     cd_buf_deinit(&put.body);
@@ -180,7 +180,7 @@ static int claim(struct rec *c)
     return rc;
 }
 
-int rec_beat(struct rec *c)
+int log_rec_beat(struct rec *c)
 {
     if (io_now_ns(c->io) - c->beat_ns < IO_MS(BEAT_MS))
         return 0;
@@ -195,7 +195,7 @@ static int seal_absent(struct rec *c)
 {
     struct store_log_record log = {.state = STORE_LOG_SEALED};
     int rc = lease_cas(c, &log);
-    return rc == 0 ? rec_end(c, LOG_RECOVER_FINISHED, "%s", "") : rc;
+    return rc == 0 ? log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "") : rc;
 }
 
 static int seal_record(struct rec *c)
@@ -212,7 +212,7 @@ static int seal_record(struct rec *c)
         log.claimed_ms = 0;
         log.seal = c->seal;
         rc = lease_cas(c, &log);
-        int read = rc == REC_AGAIN ? rec_lease_read(c) : 0;
+        int read = rc == REC_AGAIN ? log_rec_lease_read(c) : 0;
         if (read != 0)
             return read;
     }
@@ -231,7 +231,7 @@ static int packs(struct rec *c)
     struct store_alarm *items = log_alarms_list(&c->alarms, &count);
     int rc = log_packs_write(c->io, c->bucket, c->session, items, count, &c->r->packs);
     cd_free(items);
-    return rc == 0 ? 0 : rec_failed(c, CD_STR(STORE_PREFIX_WAKE_PACKS), rc, NULL);
+    return rc == 0 ? 0 : log_rec_failed(c, CD_STR(STORE_PREFIX_WAKE_PACKS), rc, NULL);
 }
 
 static int early_seal(struct rec *c)
@@ -242,17 +242,18 @@ static int early_seal(struct rec *c)
 /* The record says that we recover: from here on the session can write nothing but slots, until the seal. */
 static int recover_claimed(struct rec *c)
 {
-    static int (*const step[])(struct rec *) = {rec_freeze,  rec_list,   rec_seal, rec_notes_read,
-                                                rec_history, early_seal, packs,    seal_record};
+    static int (*const step[])(struct rec *) = {
+        log_rec_freeze,  log_rec_list, log_rec_seal, log_rec_notes_read,
+        log_rec_history, early_seal,   packs,        seal_record};
     for (size_t i = 0; i < CD_COUNT(step); i++) {
         int rc = step[i](c);
         if (rc == 0 && i + 1 < CD_COUNT(step))
-            rc = rec_beat(c);
+            rc = log_rec_beat(c);
         if (rc != 0)
             return rc;
     }
     c->r->seal = c->seal;
-    (void)rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
+    (void)log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
     /* What it leaves is any node's sweep to delete: a failure here is not one of the recovery. */
     return log_clean(c->io, c->bucket, c->session, c->seal) == IO_CANCELED ? IO_CANCELED : REC_ENDED;
 }
@@ -260,11 +261,11 @@ static int recover_claimed(struct rec *c)
 /* Without a lease only the listing tells (7.1). */
 static int no_lease(struct rec *c)
 {
-    int rc = rec_list(c);
+    int rc = log_rec_list(c);
     if (rc != 0)
         return rc;
     if (c->listed.count == 0)
-        return rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
+        return log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
     if (c->listed.count == 1) {
         struct store_policy p = store_policy_of(IO_LANE_LOG, 0);
         struct io_store get = {0};
@@ -275,17 +276,17 @@ static int no_lease(struct rec *c)
         bool seal = rc == IO_OK && log_slot_head_read(&head, cd_buf_str(&get.body), NULL) == 0 &&
                     head.kind == LOG_SLOT_SEAL;
         if (rc != IO_OK && rc != IO_NOENT)
-            rc = rec_failed(c, cd_buf_str(&key), rc, get.why);
+            rc = log_rec_failed(c, cd_buf_str(&key), rc, get.why);
         else
             rc = 0;
         cd_buf_deinit(&get.body);
         cd_buf_deinit(&key);
         if (rc != 0 || seal)
-            return rc != 0 ? rc : rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
+            return rc != 0 ? rc : log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
     }
     cd_event_to(c->io, CD_ERROR, "log", "log_without_lease", CD_S("session", c->session));
-    return rec_end(c, LOG_RECOVER_REFUSED, "log_without_lease: %zu slots of %.*s, whose lease is gone",
-                   c->listed.count, (int)c->session.len, c->session.ptr);
+    return log_rec_end(c, LOG_RECOVER_REFUSED, "log_without_lease: %zu slots of %.*s, whose lease is gone",
+                       c->listed.count, (int)c->session.len, c->session.ptr);
 }
 
 static int alive(struct rec *c)
@@ -293,10 +294,10 @@ static int alive(struct rec *c)
     int64_t left_ms = (int64_t)c->lease->expires_ms - io_wall_ms(c->io);
     uint64_t now = io_now_ns(c->io);
     if (c->r->mode != LOG_RECOVER_BOOT)
-        return rec_end(c, LOG_RECOVER_ALIVE, "its lease is live for %lld ms", (long long)left_ms);
+        return log_rec_end(c, LOG_RECOVER_ALIVE, "its lease is live for %lld ms", (long long)left_ms);
     if (now >= c->r->deadline_ns)
-        return rec_end(c, LOG_RECOVER_FAILED, "the predecessor's lease is live for %lld ms",
-                       (long long)left_ms);
+        return log_rec_end(c, LOG_RECOVER_FAILED, "the predecessor's lease is live for %lld ms",
+                           (long long)left_ms);
     uint64_t wait_ns = IO_MS(left_ms < 1 ? 1 : (uint64_t)left_ms);
     if (wait_ns > c->r->deadline_ns - now)
         wait_ns = c->r->deadline_ns - now;
@@ -307,7 +308,7 @@ static int alive(struct rec *c)
 static int others(struct rec *c)
 {
     if (c->r->mode == LOG_RECOVER_SWEEP || io_now_ns(c->io) >= c->r->deadline_ns)
-        return rec_end(c, LOG_RECOVER_BUSY, "%s recovers it", c->lease->log.claimant);
+        return log_rec_end(c, LOG_RECOVER_BUSY, "%s recovers it", c->lease->log.claimant);
     cd_event_to(c->io, CD_DEBUG, "log", "recovery_waiting", CD_S("session", c->session));
     int rc = io_sleep(c->io, IO_MS(POLL_MS));
     return rc == IO_OK ? REC_AGAIN : rc;
@@ -343,18 +344,18 @@ static void rec_reset(struct rec *c)
 static int pass(struct rec *c, bool *waited)
 {
     rec_reset(c);
-    int rc = rec_lease_read(c);
+    int rc = log_rec_lease_read(c);
     if (rc != 0)
         return rc;
     *waited = false;
     switch (log_gate_decide(c->lease, c->generation, c->me, c->r->mode, io_wall_ms(c->io), c->rr->sole)) {
-    case LOG_GATE_FINISHED: return rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
+    case LOG_GATE_FINISHED: return log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
     case LOG_GATE_ALIVE: *waited = true; return alive(c);
     case LOG_GATE_NEVER_LOGGED: return seal_absent(c);
     case LOG_GATE_OTHERS: *waited = true; return others(c);
     case LOG_GATE_NO_LEASE: return no_lease(c);
     case LOG_GATE_FLEET:
-        return rec_end(
+        return log_rec_end(
             c, LOG_RECOVER_REFUSED,
             "%.*s: may_have_fleet_acks: followers may hold acknowledged writes, and this version cannot "
             "read them",
@@ -384,7 +385,7 @@ static int run(struct log_recoverer *rr, struct log_recover *r)
         bool waited = false;
         rc = pass(c, &waited);
         if (!waited && ++passes == PASSES_MAX && rc == REC_AGAIN)
-            rc = rec_end(c, LOG_RECOVER_FAILED, "%s", "the record changed under five attempts");
+            rc = log_rec_end(c, LOG_RECOVER_FAILED, "%s", "the record changed under five attempts");
     }
     rec_reset(c);
     cd_free(c->note);

@@ -8,7 +8,7 @@
 
 #define OBJECT_BYTES (64u << 20)
 
-struct rec_cell *rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch)
+struct rec_cell *log_rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch)
 {
     struct cd_buf key = {0};
     log_cell_key(&key, scope, epoch);
@@ -33,7 +33,7 @@ static void note_read(struct rec *c, struct cd_str key)
     int rc = store_retry_get(&get, c->io, c->bucket, key, 0, IO_WHOLE, &p);
     if (rc == IO_OK && store_recovered_read(r, cd_buf_str(&get.body), NULL) == 0) {
         for (unsigned i = 0; i < r->count; i++) {
-            struct rec_cell *cell = rec_cell_of(c, cd_str(r->item[i].cell), r->item[i].epoch);
+            struct rec_cell *cell = log_rec_cell_of(c, cd_str(r->item[i].cell), r->item[i].epoch);
             cell->known = true;
             if (cell->covered < r->item[i].through)
                 cell->covered = cell->noted = r->item[i].through;
@@ -43,12 +43,12 @@ static void note_read(struct rec *c, struct cd_str key)
     cd_free(r);
 }
 
-int rec_notes_read(struct rec *c)
+int log_rec_notes_read(struct rec *c)
 {
     for (struct cd_link *k = cd_list_first(&c->recovered); k != NULL; k = cd_list_next(&c->recovered, k)) {
         note_read(c, cd_buf_str(&CD_CONTAINER(k, struct rec_key, link)->key));
         c->notes++; /* Names of this call come behind them. */
-        int rc = rec_beat(c);
+        int rc = log_rec_beat(c);
         if (rc != 0)
             return rc;
     }
@@ -96,9 +96,9 @@ static int covered_by_retirement(struct rec *c, struct rec_cell *cell)
     if (rc == IO_NOENT)
         rc = 0;
     else if (rc != IO_OK)
-        rc = rec_failed(c, cd_buf_str(&key), rc, get.why);
+        rc = log_rec_failed(c, cd_buf_str(&key), rc, get.why);
     else if (store_retired_epochs_read(&below, cd_buf_str(&get.body), &why) != 0)
-        rc = rec_corrupt(c, "cell_retired_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, "cell_retired_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
     if (rc == 0 && cell->epoch < below)
         cell->covered = UINT64_MAX;
     cd_buf_deinit(&get.body);
@@ -138,7 +138,7 @@ static int covered_ask(struct rec *c, struct rec_cell *cell)
         cell->known = true;
         rc = covered == 0 ? covered_by_retirement(c, cell) : 0;
     } else {
-        rc = rec_failed(c, cd_buf_str(&prefix), rc, page.why);
+        rc = log_rec_failed(c, cd_buf_str(&prefix), rc, page.why);
     }
     cd_free(object);
     io_list_deinit(&page);
@@ -159,12 +159,12 @@ static int apart_read(struct rec *c, const struct rec_row *row, struct cd_buf *b
 {
     struct cd_buf key = {0}, why = {0};
     log_apart_key(&key, c->session, row->e.id);
-    int rc = rec_get(c, cd_buf_str(&key), row->e.sha256, body, &why);
+    int rc = log_rec_get(c, cd_buf_str(&key), row->e.sha256, body, &why);
     if (rc == CD_ENOTFOUND || rc == CD_ECORRUPT) {
-        rc = rec_corrupt(c, rc == CD_ENOTFOUND ? "log_slot_missing" : "log_slot_corrupt", cd_buf_str(&key),
-                         cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, rc == CD_ENOTFOUND ? "log_slot_missing" : "log_slot_corrupt",
+                             cd_buf_str(&key), cd_buf_cstr(&why));
     } else if (rc != 0) {
-        rc = rec_failed(c, cd_buf_str(&key), rc, cd_buf_cstr(&why));
+        rc = log_rec_failed(c, cd_buf_str(&key), rc, cd_buf_cstr(&why));
     }
     cd_buf_deinit(&key);
     cd_buf_deinit(&why);
@@ -185,7 +185,7 @@ static int detached(struct rec *c, struct rec_cell *cell, const struct rec_row *
         cell->broken = true;
         cell->next = cell->count;
     } else {
-        rc = rec_corrupt(c, "log_row_detached", cd_buf_str(&key), cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, "log_row_detached", cd_buf_str(&key), cd_buf_cstr(&why));
     }
     cd_buf_deinit(&key);
     cd_buf_deinit(&why);
@@ -224,7 +224,7 @@ static int object_build(struct rec *c, struct rec_cell *cell)
         if (ltx_file_open(&file[i], bytes, &name, &why) != 0) {
             struct cd_buf key = {0};
             log_slot_key(&key, c->session, row[i].slot);
-            rc = rec_corrupt(c, "log_slot_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
+            rc = log_rec_corrupt(c, "log_slot_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
             cd_buf_deinit(&key);
         }
     }
@@ -239,8 +239,8 @@ static int object_build(struct rec *c, struct rec_cell *cell)
             if (n == 1)
                 cd_buf_add_str(&cell->object, file[0].bytes);
             else if ((rc = log_merge(c->io, file, n, &cell->object, &why)) != 0 && rc != IO_CANCELED)
-                rc = rec_end(c, LOG_RECOVER_REFUSED, "%.*s: %s", (int)cell->scope.len, cell->scope.ptr,
-                             cd_buf_cstr(&why));
+                rc = log_rec_end(c, LOG_RECOVER_REFUSED, "%.*s: %s", (int)cell->scope.len, cell->scope.ptr,
+                                 cd_buf_cstr(&why));
             cell->next += n;
             c->r->rows += rc == 0 ? n : 0;
             break;
@@ -288,7 +288,7 @@ static int round_end(struct rec *c, struct round *r)
             rc = store_retry_put(&r->put[i], c->io, c->bucket, cd_buf_str(&r->key[i]),
                                  cd_buf_str(&cell->object), &p);
             if (rc != 0)
-                rc = rec_failed(c, cd_buf_str(&r->key[i]), rc, r->put[i].why);
+                rc = log_rec_failed(c, cd_buf_str(&r->key[i]), rc, r->put[i].why);
         }
         if (rc == 0)
             cell->covered = cell->object_max;
@@ -315,7 +315,7 @@ static int round_run(struct rec *c, struct rec_cell **cell, size_t count, size_t
     for (unsigned i = 0; i < r->count; i++)
         cd_buf_deinit(&r->cell[i]->object);
     cd_free(r);
-    return rc == 0 ? rec_beat(c) : rc;
+    return rc == 0 ? log_rec_beat(c) : rc;
 }
 
 /* Cells with rows in this window, in the order of their keys. */
@@ -338,7 +338,7 @@ static int fold_cells(struct rec *c, struct rec_cell **cell, size_t count)
         if (!cell[i]->known)
             rc = covered_ask(c, cell[i]);
         if (rc == 0)
-            rc = rec_beat(c);
+            rc = log_rec_beat(c);
         if (rc == 0 && CD_PLANT("recover.early-checkpoint"))
             rc = note_add(c, cell[i], cell[i]->row[cell[i]->count - 1].e.max_txid);
     }
@@ -357,7 +357,7 @@ static int fold_cells(struct rec *c, struct rec_cell **cell, size_t count)
     return rc;
 }
 
-int rec_fold(struct rec *c)
+int log_rec_fold(struct rec *c)
 {
     size_t count;
     struct rec_cell **cell = cells_of_window(c, &count);

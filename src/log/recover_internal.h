@@ -72,30 +72,33 @@ struct rec_key {
 
 /* recover.c */
 uint64_t log_recoverer_window(const struct log_recoverer *rr);
-int rec_end(struct rec *c, enum log_recover_end end, const char *format, ...) CD_PRINTF(3, 4); /* REC_ENDED */
-int rec_failed(struct rec *c, struct cd_str key, int status, const char *why); /* FAILED, or IO_CANCELED. */
+int log_rec_end(struct rec *c, enum log_recover_end end, const char *format, ...)
+    CD_PRINTF(3, 4); /* REC_ENDED */
+int log_rec_failed(struct rec *c, struct cd_str key, int status,
+                   const char *why); /* FAILED, or IO_CANCELED. */
 /* Something of the history is missing or corrupt. Reads the record first: when the session was sealed
  * meanwhile it has been cleaned up. Else the event, and REFUSED. */
-int rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why);
+int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why);
 /* Renews the claim when it is time. REC_AGAIN: it is no longer ours. */
-int rec_beat(struct rec *c);
-int rec_lease_read(struct rec *c);
+int log_rec_beat(struct rec *c);
+int log_rec_lease_read(struct rec *c);
 
 /* recover_seal.c: freezes the floor, finds or makes the seal. */
-int rec_freeze(struct rec *c);
-int rec_list(struct rec *c);
-int rec_seal(struct rec *c);
+int log_rec_freeze(struct rec *c);
+int log_rec_list(struct rec *c);
+int log_rec_seal(struct rec *c);
 
-/* recover_read.c: reads the history into c->alarms and, window by window, into rec_fold. */
-int rec_history(struct rec *c);
+/* recover_read.c: reads the history into c->alarms and, window by window, into log_rec_fold. */
+int log_rec_history(struct rec *c);
 /* The object at key into body, tried three times; its digest when sha256 is given. CD_ENOTFOUND, CD_ECORRUPT
  * with why, an IO_ status, or 0. */
-int rec_get(struct rec *c, struct cd_str key, const uint8_t *sha256, struct cd_buf *body, struct cd_buf *why);
+int log_rec_get(struct rec *c, struct cd_str key, const uint8_t *sha256, struct cd_buf *body,
+                struct cd_buf *why);
 
 /* recover_fold.c: brings the rows of all cells of the window into their prefixes, and forgets them. */
-int rec_fold(struct rec *c);
-int rec_notes_read(struct rec *c); /* The checkpoints of earlier passes. */
-struct rec_cell *rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch);
+int log_rec_fold(struct rec *c);
+int log_rec_notes_read(struct rec *c); /* The checkpoints of earlier passes. */
+struct rec_cell *log_rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch);
 
 /* merge.c. In a fiber: merges segments into out, which was empty, without holding the loop up. */
 CD_MUST_USE int log_merge(struct io *io, const struct ltx_file *file, size_t count, struct cd_buf *out,

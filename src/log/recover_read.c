@@ -7,7 +7,8 @@
 
 #define READ_TRIES 3u
 
-int rec_get(struct rec *c, struct cd_str key, const uint8_t *sha256, struct cd_buf *body, struct cd_buf *why)
+int log_rec_get(struct rec *c, struct cd_str key, const uint8_t *sha256, struct cd_buf *body,
+                struct cd_buf *why)
 {
     struct io_store get = {0};
     struct store_policy p = store_policy_of(IO_LANE_DATA, 0);
@@ -68,7 +69,7 @@ static int slot_read(struct rec *c, uint64_t number, struct cd_buf *body, struct
     for (unsigned tries = 0; tries < READ_TRIES; tries++) {
         cd_buf_clear(why);
         cd_buf_deinit(body);
-        rc = rec_get(c, cd_buf_str(&key), NULL, body, why);
+        rc = log_rec_get(c, cd_buf_str(&key), NULL, body, why);
         if (rc == 0)
             rc = log_slot_open(slot, cd_buf_str(body), c->session, number, why);
         if (rc != CD_ECORRUPT)
@@ -82,9 +83,9 @@ static int slot_bad(struct rec *c, uint64_t number, int status, const char *why)
 {
     struct cd_buf key = {0};
     log_slot_key(&key, c->session, number);
-    int rc = status == CD_ENOTFOUND  ? rec_corrupt(c, "log_slot_missing", cd_buf_str(&key), why)
-             : status == CD_ECORRUPT ? rec_corrupt(c, "log_slot_corrupt", cd_buf_str(&key), why)
-                                     : rec_failed(c, cd_buf_str(&key), status, why);
+    int rc = status == CD_ENOTFOUND  ? log_rec_corrupt(c, "log_slot_missing", cd_buf_str(&key), why)
+             : status == CD_ECORRUPT ? log_rec_corrupt(c, "log_slot_corrupt", cd_buf_str(&key), why)
+                                     : log_rec_failed(c, cd_buf_str(&key), status, why);
     cd_buf_deinit(&key);
     return rc;
 }
@@ -140,7 +141,7 @@ static int window_read(struct rec *c, struct window *w, uint64_t first, size_t c
 
 static void row_add(struct rec *c, const struct log_entry *e, uint64_t slot)
 {
-    struct rec_cell *cell = rec_cell_of(c, e->cell, e->epoch);
+    struct rec_cell *cell = log_rec_cell_of(c, e->cell, e->epoch);
     if (cell->count == cell->cap) {
         cell->cap = cell->cap == 0 ? 8 : cell->cap * 2;
         cell->row = cd_realloc(cell->row, cell->cap * sizeof *cell->row);
@@ -224,7 +225,7 @@ static int alarms_start(struct rec *c)
     struct cd_buf key = {0}, body = {0}, why = {0};
     struct store_alarms a = {0};
     store_key_alarms(&key, c->session, c->floor.alarms_n);
-    int rc = rec_get(c, cd_buf_str(&key), NULL, &body, &why);
+    int rc = log_rec_get(c, cd_buf_str(&key), NULL, &body, &why);
     if (rc == 0)
         rc = store_alarms_read(&a, c->session, cd_buf_str(&body), &why);
     if (rc == 0 && a.through != c->floor.alarms_through) {
@@ -237,10 +238,10 @@ static int alarms_start(struct rec *c)
             log_alarms_apply(&c->alarms, a.item[i].cell, a.item[i].identity, true, a.item[i].due_ms, 0);
         c->alarms_through = a.through;
     } else if (rc == CD_ECORRUPT || rc == CD_EUNSUPPORTED || rc == CD_ETOOBIG || rc == CD_ENOTFOUND) {
-        rc = rec_corrupt(c, rc == CD_ENOTFOUND ? "log_alarms_missing" : "log_alarms_corrupt",
-                         cd_buf_str(&key), cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, rc == CD_ENOTFOUND ? "log_alarms_missing" : "log_alarms_corrupt",
+                             cd_buf_str(&key), cd_buf_cstr(&why));
     } else {
-        rc = rec_failed(c, cd_buf_str(&key), rc, cd_buf_cstr(&why));
+        rc = log_rec_failed(c, cd_buf_str(&key), rc, cd_buf_cstr(&why));
     }
     store_alarms_deinit(&a);
     cd_buf_deinit(&key);
@@ -264,7 +265,7 @@ static size_t window_size(const struct rec *c, uint64_t slot, uint64_t end)
     return n;
 }
 
-int rec_history(struct rec *c)
+int log_rec_history(struct rec *c)
 {
     uint64_t end = c->seal;
     if (log_listed_find(&c->listed, end + 1) != SIZE_MAX && CD_PLANT("recover.past-the-seal"))
@@ -277,10 +278,10 @@ int rec_history(struct rec *c)
         if (rc == 0)
             rc = window_take(c, &w, &end);
         if (rc == 0)
-            rc = rec_fold(c);
+            rc = log_rec_fold(c);
         window_deinit(&w); /* The rows borrowed from it. */
         if (rc == 0)
-            rc = rec_beat(c);
+            rc = log_rec_beat(c);
         slot += count;
     }
     return rc;

@@ -25,10 +25,10 @@ static int freeze_once(struct rec *c, struct cd_str key, bool *frozen)
         store_floor_write(&body, &c->floor);
         s.token[0] = 0;
     } else if (rc != IO_OK) {
-        rc = rec_failed(c, key, rc, s.why);
+        rc = log_rec_failed(c, key, rc, s.why);
         goto done;
     } else if (store_floor_read(&c->floor, cd_buf_str(&s.body), &why) != 0) {
-        rc = rec_corrupt(c, "log_floor_corrupt", key, cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, "log_floor_corrupt", key, cd_buf_cstr(&why));
         goto done;
     } else if (c->floor.frozen_by[0] != 0 || CD_PLANT("recover.no-freeze")) {
         *frozen = true;
@@ -51,7 +51,7 @@ done:
     return rc;
 }
 
-int rec_freeze(struct rec *c)
+int log_rec_freeze(struct rec *c)
 {
     struct cd_buf key = {0};
     bool frozen = false;
@@ -60,7 +60,7 @@ int rec_freeze(struct rec *c)
     for (unsigned tries = 0; tries < FREEZE_TRIES && rc == 0 && !frozen; tries++)
         rc = freeze_once(c, cd_buf_str(&key), &frozen);
     if (rc == 0 && !frozen)
-        rc = rec_failed(c, cd_buf_str(&key), IO_CONFLICT, "it could not be frozen");
+        rc = log_rec_failed(c, cd_buf_str(&key), IO_CONFLICT, "it could not be frozen");
     cd_buf_deinit(&key);
     c->batch = c->last_batch = c->floor.batch;
     return rc;
@@ -86,7 +86,7 @@ static void listed_key(struct rec *c, const struct io_entry *e)
     }
 }
 
-int rec_list(struct rec *c)
+int log_rec_list(struct rec *c)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
     struct cd_buf prefix = {0}, after = {0};
@@ -105,7 +105,7 @@ int rec_list(struct rec *c)
             cd_buf_add_str(&after, page.entry[page.count - 1].key);
     } while (page.more);
     if (rc != IO_OK && !(rc != IO_CANCELED && CD_PLANT("recover.list-error-is-empty")))
-        rc = rec_failed(c, cd_buf_str(&prefix), rc, page.why);
+        rc = log_rec_failed(c, cd_buf_str(&prefix), rc, page.why);
     else
         rc = 0;
     io_list_deinit(&page);
@@ -137,7 +137,7 @@ static int heads_read_some(struct rec *c, struct heads *h, size_t at, size_t n)
         if (rc == IO_OK)
             h->read[at + i] = log_slot_head_read(&h->head[at + i], cd_buf_str(&get[i].body), NULL) == 0;
         else if (rc != IO_NOENT && rc != IO_EOF)
-            rc = rec_failed(c, cd_buf_str(&key), rc, get[i].why);
+            rc = log_rec_failed(c, cd_buf_str(&key), rc, get[i].why);
         if (rc == IO_NOENT || rc == IO_EOF)
             rc = 0; /* Not there, or empty: as if it could not be read. */
         cd_buf_deinit(&key);
@@ -182,9 +182,9 @@ static int seal_look(struct rec *c, struct cd_str key, bool *sealed, bool *taken
     if (rc == IO_NOENT) {
         rc = 0;
     } else if (rc != IO_OK) {
-        rc = rec_failed(c, key, rc, get.why);
+        rc = log_rec_failed(c, key, rc, get.why);
     } else if (log_slot_head_read(&head, cd_buf_str(&get.body), &why) != 0) {
-        rc = rec_corrupt(c, "log_slot_corrupt", key, cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, "log_slot_corrupt", key, cd_buf_cstr(&why));
     } else if (head.kind == LOG_SLOT_SEAL) {
         *sealed = true;
     } else {
@@ -237,10 +237,10 @@ static int seal_create(struct rec *c, uint64_t slot)
         else if (rc == 0 && !sealed)
             rc = io_sleep(c->io, wait_ns); /* Not sent, or gone again: once more. */
         if (rc == 0 && !sealed)
-            rc = rec_beat(c); /* When another has sealed and cleaned up, the record tells. */
+            rc = log_rec_beat(c); /* When another has sealed and cleaned up, the record tells. */
     }
     if (rc == 0 && !sealed)
-        rc = rec_failed(c, cd_buf_str(&key), IO_CONFLICT, "the seal could not be created");
+        rc = log_rec_failed(c, cd_buf_str(&key), IO_CONFLICT, "the seal could not be created");
     c->seal = slot;
     cd_buf_deinit(&key);
     cd_buf_deinit(&body);
@@ -256,7 +256,7 @@ static uint64_t seal_listed(const struct rec *c, const struct heads *h)
     return 0;
 }
 
-int rec_seal(struct rec *c)
+int log_rec_seal(struct rec *c)
 {
     struct heads *h = cd_new(struct heads);
     int rc = heads_read(c, h);
@@ -278,7 +278,7 @@ int rec_seal(struct rec *c)
         cd_buf_addf(&why, "it was stored once: the record says %llu, the last listed slot is %llu",
                     (unsigned long long)c->lease->log.slot,
                     (unsigned long long)(c->listed.count == 0 ? 0 : c->listed.slot[c->listed.count - 1]));
-        rc = rec_corrupt(c, "log_slot_missing", cd_buf_str(&key), cd_buf_cstr(&why));
+        rc = log_rec_corrupt(c, "log_slot_missing", cd_buf_str(&key), cd_buf_cstr(&why));
         cd_buf_deinit(&key);
         cd_buf_deinit(&why);
         goto done;
