@@ -216,6 +216,8 @@ static void on_server_stopped(struct io_op *op, int status)
 static void shard_stop(struct serve *s, struct shard *shard, void *arg)
 {
     (void)arg;
+    if (shard->code != NULL) /* Before their clients go: that would wake cells once more. */
+        js_cells_hang_up(shard->code);
     if (shard->server != NULL)
         http_server_stop(shard->server, s->fenced ? 0 : DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
     else
