@@ -1,4 +1,5 @@
 // conformance/areas.mjs: the areas, in the order of the report. Each is areas/NAME.js, or the folder areas/NAME with main.js.
+// classes: Durable Object classes that it exports, each bound by its own name: { name, sql: false (key-value storage alone) }.
 export const AREAS = [
     { name: 'request', title: 'Request' },
     { name: 'response', title: 'Response' },
@@ -32,6 +33,7 @@ export const AREAS = [
     { name: 'rpc', title: 'Service bindings and RPC',
         services: [{ binding: 'SELF' }, { binding: 'NAMED', entrypoint: 'Named' }],
      },
+    { name: 'do-kv', title: 'Durable Objects: key-value storage', classes: [{ name: 'Cell' }] },
     { name: 'node', title: 'Node.js modules' },
     { name: 'node_crypto', title: 'node:crypto' },
 ];

@@ -3,13 +3,21 @@
 //     check('name', (t) => value, expected, options)        what the function returns, or throws, is the observation
 //     answer('name', (request, env, ctx) => response, expected, options)      the handler itself: what a client sees
 //     socket('name', (request, env, ctx) => response, script, expected, options)   likewise, of a WebSocket client
+//     inside('name', (o) => value, expected, options)         as check, in a Durable Object that the case has for itself; or a list
+//                                                             of steps: each an event of its own, or milliseconds to wait before
+//                                                             the next one; a list is observed, without the waits
 //
 // t = { request, env, ctx, origin }; origin is the address of the server in lib/origin.mjs.
+// o = { ctx, env, storage, sql, self }: of the object, which self is.
 // expected of answer: { status, body, headers: { name: value, or null: absent }, aborted } of those that matter.
 // script of socket: [['text', 'hello'], ['bytes', [1, 2]], ['close', 1000, 'bye'], ['wait', ms]]; expected: the list of what came.
 // options:
 //     request: { method, path, headers, body, abort: ms }, or a list of them: one after the other, a list is observed
+//     class: of the object that `inside` runs in, `Cell` without it. An area names its classes in areas.mjs; the area's file exports
+//         them, each extends Cell (and an area that needs no own one exports Cell itself)
 //     celld, why: what celld does otherwise by design, and the reason; `expected` is then what workerd does
+import { DurableObject } from 'cloudflare:workers';
+
 const cases = new Map();
 
 function add(entry, options = {}) {
@@ -18,6 +26,7 @@ function add(entry, options = {}) {
 }
 export const check = (name, run, expected, options) => add({ kind: 'check', name, run, expected }, options);
 export const answer = (name, run, expected, options) => add({ kind: 'answer', name, run, expected }, options);
+export const inside = (name, steps, expected, options) => add({ kind: 'check', name, run: (t) => walk(t, cases.get(name)), steps, expected }, options);
 export const socket = (name, run, script, expected, options) => add({ kind: 'socket', name, run, script, expected }, options);
 
 // ---- Observations as JSON
@@ -83,25 +92,49 @@ export const streamOf = (...chunks) =>
         },
     });
 
-// ---- The Worker
-
-async function observe(c, t) {
-    let value;
+async function observe(run, subject) {
     try {
-        value = plain(await c.run(t));
+        return plain(await run(subject));
     } catch (error) {
-        value = { threw: error instanceof Error ? `${error.name}: ${error.message}` : plain(error) };
+        return { threw: error instanceof Error ? `${error.name}: ${error.message}` : plain(error) };
     }
-    return Response.json(value === undefined ? null : value);
 }
 
-const listed = ({ run, expected, celld, ...rest }) => ({ ...rest, expected: plain(expected), ...('why' in rest && { celld: plain(celld) }) });
+// ---- Objects
+
+// The object of the class that belongs to this case.
+export const objectOf = (t, name, of = 'Cell') => t.env[of].getByName(name);
+
+// A new stub for each step: one that saw its object reset stays broken.
+async function walk(t, { name, steps, class: of }) {
+    const step = async (i) => JSON.parse(await objectOf(t, name, of).step(name, i));
+    if (!Array.isArray(steps)) return step(null);
+    const seen = [];
+    for (const [i, what] of steps.entries()) {
+        if (typeof what === 'number') await sleep(what);
+        else seen.push(await observe(step, i));
+    }
+    return seen;
+}
+
+export class Cell extends DurableObject {
+    async step(name, i) {
+        const { steps } = cases.get(name);
+        const { ctx, env } = this;
+        return JSON.stringify(await observe(i === null ? steps : steps[i], { ctx, env, storage: ctx.storage, sql: ctx.storage.sql, self: this }));
+    }
+}
+
+// ---- The Worker
+
+const listed = ({ run, steps, expected, celld, ...rest }) => ({ ...rest, expected: plain(expected), ...('why' in rest && { celld: plain(celld) }) });
 
 export const worker = {
-    fetch(request, env, ctx) {
+    async fetch(request, env, ctx) {
         const name = request.headers.get('x-case');
         if (name === null) return Response.json(Array.from(cases.values(), listed));
         const c = cases.get(decodeURIComponent(name));
-        return c.kind === 'check' ? observe(c, { request, env, ctx, origin: env.ORIGIN }) : c.run(request, env, ctx);
+        if (c.kind !== 'check') return c.run(request, env, ctx);
+        return Response.json(await observe(c.run, { request, env, ctx, origin: env.ORIGIN }));
     },
 };

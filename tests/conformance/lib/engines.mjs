@@ -73,11 +73,17 @@ function capnp(project, port) {
     for (const { binding, entrypoint } of project.services) {
         bindings.push(`(name = ${quote(binding)}, service = (name = "main"${entrypoint ? `, entrypoint = ${quote(entrypoint)}` : ''}))`);
     }
+    const objects = project.classes.length > 0;
+    const namespaces = project.classes.map(({ name, sql = true }) => {
+        bindings.push(`(name = ${quote(name)}, durableObjectNamespace = ${quote(name)})`);
+        return `(className = ${quote(name)}, uniqueKey = ${quote(`${project.name}.${name}`)}, enableSql = ${sql})`;
+    });
     return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "main", worker = .main),
-    (name = "internet", network = (allow = ["public", "private"])),
+    (name = "internet", network = (allow = ["public", "private"])),${objects ? `
+    (name = "objects", disk = (path = ${quote(`${project.dir}/objects`)}, writable = true)),` : ''}
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
@@ -89,7 +95,9 @@ const main :Workerd.Worker = (
     ${bindings.join(',\n    ')}
   ],
   compatibilityDate = ${quote(project.date)},
-  compatibilityFlags = [${project.flags.map(quote).join(', ')}],
+  compatibilityFlags = [${project.flags.map(quote).join(', ')}],${objects ? `
+  durableObjectNamespaces = [${namespaces.join(', ')}],
+  durableObjectStorage = (localDisk = "objects"),` : ''}
 );
 `;
 }
@@ -97,6 +105,7 @@ const main :Workerd.Worker = (
 export async function startWorkerd(project, binary) {
     const port = await freePort();
     const config = `${project.dir}/workerd.capnp`;
+    if (project.classes.length > 0) mkdirSync(`${project.dir}/objects`);
     writeFileSync(config, capnp(project, port));
     return new Engine('workerd', port, binary, ['serve', config], { log: `${project.dir}/workerd.log` });
 }
@@ -124,6 +133,8 @@ export async function startCelld(project, binary) {
         compatibility_flags: project.flags,
         vars: project.vars,
         services: project.services.map((s) => ({ ...s, service: project.name })),
+        durable_objects: { bindings: project.classes.map(({ name }) => ({ name, class_name: name })) },
+        migrations: [{ tag: 'v1', new_sqlite_classes: project.classes.filter(({ sql = true }) => sql).map(({ name }) => name) }],
     };
     writeFileSync(`${project.dir}/wrangler.jsonc`, JSON.stringify(config, null, 4));
     return new Engine('celld', port, binary, ['dev', '.', '--port', String(port), '--no-watch', '--logs', '--clean'], options);

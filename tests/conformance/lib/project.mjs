@@ -46,5 +46,6 @@ export function makeProject(here, work, area, vars) {
         flags: [...FLAGS, ...(area.flags ?? [])],
         vars: { ...vars, ...area.vars },
         services: area.services ?? [],
+        classes: area.classes ?? [],
     };
 }
