@@ -9,11 +9,13 @@
 #include "base/ip.h"
 #include "cell/cell.h"
 #include "deploy/manifest.h"
+#include "js/cell_splice.h"
 #include "js/cells.h"
 
 #define WATCH_LOOK_NS IO_SEC(1)
 #define DRAIN_GRACE_NS IO_SEC(2)
 #define SITE_GRACE_NS IO_SEC(30)
+#define SOCKET_GRACE_NS IO_MS(500)
 
 /* ---- Messages between the control loop and the shards ---- */
 
@@ -120,6 +122,7 @@ static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
                                       .bundles = g->bundle,
                                       .count = g->count,
                                       .router = shard->s->router,
+                                      .splices = shard->splices,
                                       .heap_limit = cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB)
                                                     << 20,
                                       .watch = &shard->watch,
@@ -222,6 +225,19 @@ static void shard_stop(struct serve *s, struct shard *shard, void *arg)
         http_server_stop(shard->server, s->fenced ? 0 : DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
     else
         cli_serve_cells_close(shard, shard_cells_closed);
+}
+
+static void on_splices_stopped(struct io_op *op, int status)
+{
+    (void)status;
+    answer_control(CD_CONTAINER(op, struct shard, splices_stopped), NULL);
+}
+
+/* Their cells have gone, and the sites that accepted them. */
+static void shard_splices_stop(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)s, (void)arg;
+    js_splices_stop(shard->splices, SOCKET_GRACE_NS, &shard->splices_stopped, on_splices_stopped);
 }
 
 /* ---- Generations ---- */
@@ -366,6 +382,7 @@ static void stop_flow(void *arg)
     cli_serve_node_stop(s);
     while (s->current != NULL && s->current->users > 0)
         (void)io_sleep(s->control, IO_MS(5));
+    (void)ask(s, 0, s->shards, shard_splices_stop, NULL);
     io_cancel(&s->watch_timer.op);
     if (s->internal != NULL) {
         struct io_op op = {0};
@@ -453,6 +470,7 @@ static void entry(struct io *io, void *arg)
     unsigned loop = io_loop_index(io);
     if (loop > 0) {
         s->shard[loop - 1].io = io;
+        s->shard[loop - 1].splices = js_splices_new(io);
         return;
     }
     s->control = io;

@@ -12,6 +12,7 @@ struct cell_router;
 struct cell_shard;
 struct fleet_node;
 struct js_cells;
+struct js_splices;
 struct serve;
 
 struct shard {
@@ -22,6 +23,9 @@ struct shard {
     struct cli_generation *generation; /* What site serves. */
     struct js_watch watch;
     struct io_op stopped;
+    struct js_splices
+        *splices; /* owned, from the loop's start to its end: sockets of clients that cells have */
+    struct io_op splices_stopped;
     struct js_cells *code; /* What runs in cells; NULL as long as there can be none. */
     struct cell_shard *cells;
     struct io_op cells_closed;

@@ -239,6 +239,8 @@ class js_prelude_source final : public v8::String::ExternalOneByteStringResource
         return len.load();
     }
 
+    static js_prelude_source the; /* One: V8 finds it by its address, in every isolate of the process. */
+
   protected:
     void Dispose() override
     {
@@ -248,7 +250,6 @@ class js_prelude_source final : public v8::String::ExternalOneByteStringResource
     std::atomic<const char *> bytes = nullptr;
     std::atomic<size_t> len = 0;
 };
-extern js_prelude_source js_the_prelude;
 
 /* Frames of a snapshot file: our header, then V8's blob, then the source of the prelude. */
 struct js_blob_header {
