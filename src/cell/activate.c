@@ -140,8 +140,11 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
     }
     /* The alarm that came with the data is this session's duty from now on: whatever shows it to anybody has
      * the note in the log before it. */
-    cell_body_alarm(f->cell,
-                    claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0);
+    bool foreign = claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0;
+    cell_body_alarm(f->cell, foreign);
+    /* What is left of an earlier residence here counts too. */
+    f->cell->entries = f->cell->entries || (foreign && claimed->from != FLEET_CLAIM_FRESH);
+    f->cell->retiring = false;
     f->event = CELL_EV_OPENED;
 done:
     if (f->event != CELL_EV_OPENED && dir.len > 0) {

@@ -154,12 +154,9 @@ void cell_alarm_lost(struct cell *c)
     t->losses = ran && losses < LOSSES_MAX ? losses + 1 : losses;
 }
 
-void cell_alarm_look(struct cell *c)
+static void look(struct cell *c)
 {
     struct cell_shard *s = c->shard;
-    c->look = false;
-    if (c->alarm_runs)
-        return; /* Its end looks again. */
     struct storage_alarm a = storage_alarm(c->storage);
     int64_t now = io_wall_ms(s->o.io);
     if (!a.armed) {
@@ -183,6 +180,16 @@ void cell_alarm_look(struct cell *c)
     storage_alarm_begin(c->storage);
     s->o.code->alarm(s->o.code_arg, c,
                      &(struct cell_alarm_run){.scheduled_ms = a.due_ms, .retry_count = a.retry_count});
+}
+
+void cell_alarm_look(struct cell *c)
+{
+    c->look = false;
+    if (c->alarm_runs)
+        return; /* Its end looks again. */
+    look(c);
+    if (!c->alarm_runs)
+        cell_retire(c);
 }
 
 /* The commit that consumed it is proven, or never will be. */

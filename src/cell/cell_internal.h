@@ -99,6 +99,8 @@ struct cell {
     bool leaving; /* Counted in shard.evicting. */
     bool gate_failed; /* The code is being stopped: nothing is held any more. */
     bool alarm_runs, had_alarm;
+    bool entries; /* There may be something in wake/ about its alarm that is not settled. */
+    bool retiring; /* That is being done. */
     struct cd_link turn; /* In shard.turn. */
     struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
     struct cd_link idle; /* In shard.idle: awake and not active, the longest first. */
@@ -184,6 +186,10 @@ bool cell_input_run(struct cell *c); /* One waiter; true: there may be more. */
 CD_MUST_USE int cell_fold_tail(struct cell_flow *f);
 /* flow: the fiber's code; it sets event and why, and may find cell NULL after any await. */
 struct cell_flow *cell_flow_start(struct cell *c, const char *name, void (*flow)(struct cell_flow *f));
+/* A flow that no cell waits for. It is freed when run returns, and cancelled when the shard closes. */
+void cell_flow_detached(struct cell_shard *s, const char *name, struct cell_flow *f,
+                        void (*run)(struct cell_flow *f));
+void cell_flows_cancel(struct cell_shard *s); /* Those. */
 void cell_flow_abandon(struct cell *c); /* Its end does not concern c any more; it is cancelled. */
 /* In a fiber: until the log proved the row, or deadline_ns. */
 CD_MUST_USE int cell_flow_proven(struct cell_flow *f, uint64_t seq, uint64_t deadline_ns);
@@ -214,6 +220,9 @@ void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the time
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);
 void cell_alarm_retry(struct cell *c); /* Nobody could look, or deliver its frames: later. */
 void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what the log knows. */
+
+/* retire.c: awake, its alarm is as storage says: settles what wake/ may hold. */
+void cell_retire(struct cell *c);
 
 void cell_order_free(struct cell_order *o);
 

@@ -117,6 +117,7 @@ void cell_shard_close(struct cell_shard *s, uint64_t deadline_ns, struct io_op *
     s->close_deadline_ns = deadline_ns;
     s->o.limits.evictions_max = UINT32_MAX;
     refuse_all(s, "the node is stopping");
+    cell_flows_cancel(s);
     cell_shard_stir(s);
     cell_shard_pump(s);
 }
@@ -127,6 +128,7 @@ void cell_shard_fence(struct cell_shard *s, struct cd_str why)
         return;
     s->fenced = true;
     cd_buf_add_str(&s->why, why);
+    cell_flows_cancel(s);
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
         struct cell *c = cd_map_value(n);
         cd_buf_clear(&c->why);

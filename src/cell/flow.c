@@ -42,6 +42,24 @@ struct cell_flow *cell_flow_start(struct cell *c, const char *name, void (*flow)
     return f;
 }
 
+void cell_flow_detached(struct cell_shard *s, const char *name, struct cell_flow *f,
+                        void (*run)(struct cell_flow *f))
+{
+    f->shard = s;
+    f->run = run;
+    cd_list_push(&s->flows, &f->link);
+    f->fiber = io_spawn(s->o.io, name, flow_main, f);
+}
+
+void cell_flows_cancel(struct cell_shard *s)
+{
+    for (struct cd_link *k = cd_list_first(&s->flows); k != NULL; k = cd_list_next(&s->flows, k)) {
+        struct cell_flow *f = CD_CONTAINER(k, struct cell_flow, link);
+        if (f->cell == NULL && f->fiber != NULL)
+            io_fiber_cancel(f->fiber);
+    }
+}
+
 void cell_flow_abandon(struct cell *c)
 {
     struct cell_flow *f = c->flow;

@@ -133,6 +133,7 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
     struct cell *c = cell_find(s, cd_str(o->scope), true);
     if (w == NULL) {
         c->look = true;
+        c->entries = true; /* That is where the hint comes from. */
         cell_poke(c);
         return;
     }

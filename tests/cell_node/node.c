@@ -452,3 +452,16 @@ void node_evict(const char *scope)
     assert_true(ended);
     assert_string_equal(evicted, "evicted");
 }
+
+static void count(void *arg, struct cd_str key, const struct sim_object *o)
+{
+    (void)key, (void)o;
+    ++*(unsigned *)arg;
+}
+
+unsigned node_keys(const char *prefix)
+{
+    unsigned n = 0;
+    sim_store_each(node.sim, cd_str(prefix), count, &n);
+    return n;
+}

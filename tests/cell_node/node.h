@@ -54,5 +54,6 @@ struct node_call *node_send(const char *scope, const char *text);
 /* The answer, asked again until there is one. */
 int64_t node_ask(const char *scope, const char *text);
 void node_evict(const char *scope);
+unsigned node_keys(const char *prefix); /* How many objects the bucket has below it. */
 
 #endif

@@ -72,6 +72,32 @@ static void test_an_alarm_survives_the_crash_of_its_node(void **state)
     node_free();
 }
 
+/* What a dead session leaves in wake/ is settled by the cells it speaks of, and goes. */
+static void test_what_a_dead_session_leaves_for_the_waker_is_settled(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node_ready();
+    (void)node_ask("C:1", "alarm 30000");
+    (void)node_ask("C:2", "alarm 3600000");
+    node_crash(SIM_KILL);
+    node_restart(true);
+    node_ready();
+    assert_int_not_equal(node_keys("wake/packs/"), 0);
+    node_run(120000);
+    assert_int_equal(node.alarms, 1);
+    (void)node_ask("C:2",
+                   "get"); /* Its alarm is not due: it is settled when it comes in for something else. */
+    node_run(200000);
+    assert_int_equal(node.alarms, 1);
+    assert_int_equal(node_keys("wake/packs/"), 0);
+    assert_int_equal(node_keys("wake/retired/"), 2);
+    unsigned starts = node.starts;
+    node_run(300000);
+    assert_int_equal(node.starts, starts); /* Nobody is woken for nothing any more. */
+    node_free();
+}
+
 /* Every add is answered with its value, or its fate is open: the sum of both bounds what is there. */
 struct tally {
     int64_t acked;
@@ -165,5 +191,6 @@ CD_TESTS(counter, cmocka_unit_test(test_a_counter_survives_the_crash_of_its_node
          cmocka_unit_test(test_a_stop_leaves_nothing_to_recover_and_the_next_life_uses_the_files),
          cmocka_unit_test(test_an_evicted_counter_comes_back_with_its_value),
          cmocka_unit_test(test_an_alarm_survives_the_crash_of_its_node),
+         cmocka_unit_test(test_what_a_dead_session_leaves_for_the_waker_is_settled),
          cmocka_unit_test(test_a_crash_at_any_call_loses_nothing_that_was_answered),
          cmocka_unit_test(test_unclear_answers_of_the_store_lose_and_repeat_nothing))
