@@ -35,7 +35,7 @@ struct fake {
     int fold_status; /* Of every fold. */
     bool restore_fails, open_fails, commit_fails;
     uint64_t claim_ns; /* How long a claim takes. */
-    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties;
+    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired;
     struct fleet_authority authority;
     struct fleet_self self;
 };
