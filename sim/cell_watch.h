@@ -5,7 +5,11 @@
 #include "io_sim/sim_store.h"
 #include "sim/cell_truth.h"
 
-/* From now on; before anything writes to the bucket. t must outlive the simulation. */
-void cell_watch(struct sim *sim, struct cell_truth *t);
+struct cell_watch {
+    struct sim *sim;
+    struct cell_truth *truth;
+};
+/* From now on; before anything writes to the bucket. w and t must outlive the simulation. */
+void cell_watch(struct cell_watch *w, struct sim *sim, struct cell_truth *t);
 
 #endif
