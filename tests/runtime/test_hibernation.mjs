@@ -94,6 +94,15 @@ export class Room extends DurableObject {
     reenter(ask) {
         return this.ctx.blockConcurrencyWhile(async () => [await ask((n) => n + 1), await ask((n) => n + 2)]);
     }
+    nest(depth) {
+        return depth === 0 ? 'bottom' : this.ctx.blockConcurrencyWhile(async () => this.nest(depth - 1));
+    }
+    async replace() {
+        const { storage } = this.ctx;
+        const wrappers = ['id', 'storage', 'props', 'exports', 'container', 'facets'].map((name) => (this.ctx[name] = { name }));
+        await this.ctx.blockConcurrencyWhile(() => storage.put('wrapped', true));
+        return [wrappers.every((it) => this.ctx[it.name] === it), await storage.get('wrapped')];
+    }
     async throwing() {
         try {
             await this.ctx.storage.transaction(async (txn) => {
@@ -223,6 +232,15 @@ test('a reset keeps the sockets', async ({ ROOM }) => {
     ok(Number((await one.ask('who')).split(' ')[2]) > which, 'a new instance');
     one.ws.close(1000, '');
     equal(await one.next(), 'close 1000  true');
+});
+
+test('sections nest 64 deep', async ({ ROOM }) => {
+    equal(await ROOM.getByName('nest').nest(64), 'bottom');
+    await rejects(ROOM.getByName('deep').nest(65), 'Error', /^blockConcurrencyWhile\(\) calls are nested too deeply\./);
+});
+
+test('programs may put wrappers in the place of what ctx has', async ({ ROOM }) => {
+    same(await ROOM.getByName('wrapped').replace(), [true, true]);
 });
 
 test('increments interleave at await, unless a section holds the gate', async ({ ROOM }) => {

@@ -395,6 +395,19 @@ test('what is not there', async () => {
     equal(Object.prototype.toString.call(storage), '[object DurableObjectStorage]');
 });
 
+test('programs may put wrappers in its place', async () => {
+    const { storage } = open();
+    const cursor = storage.sql.exec('SELECT 1 AS n');
+    for (const name of ['sql', 'kv']) {
+        const wrapper = { of: storage[name] };
+        storage[name] = wrapper;
+        equal(storage[name], wrapper);
+        ok(Object.keys(storage).includes(name));
+    }
+    same(cursor.toArray(), [{ n: 1 }]); // It needs nothing of what made it.
+    ok(open().storage.sql.exec !== undefined, 'of this storage alone');
+});
+
 test('code that changed the world does not change the storage', async () => {
     const { storage } = open();
     const saved = { then: Promise.prototype.then, iterator: Array.prototype[Symbol.iterator], set: Map.prototype.set };

@@ -1,7 +1,7 @@
 // cells.js: Durable Objects: instances, what they get as ctx, and the deliveries to them. runtime.md 2; services.md 1.3.
 //
 // A cell has one Context from its start to its stop: all its deliveries own the same I/O, and what they start outlives them.
-import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, runIn, shape, startTimer, stopTimer } from './core.js';
+import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, replaceable, runIn, shape, startTimer, stopTimer } from './core.js';
 import { Gate, Section } from './gate.js';
 import { env } from './bindings.js';
 import { isResponse } from './http.js';
@@ -278,6 +278,7 @@ export class DurableObjectState {
     }
 }
 shape(DurableObjectState);
+replaceable(DurableObjectState, 'id', 'storage', 'props', 'exports', 'container', 'facets');
 
 // ---- What the host calls
 

@@ -196,6 +196,16 @@ export function shape(cls, name = cls.name.replace(/^_|\d+$/g, '')) { // The bun
     return cls;
 }
 
+// These getters give a value that programs may put their own in place of: tests and tracing wrap what ctx gives. The new value is the
+// object's own.
+export function replaceable(cls, ...names) {
+    for (const name of names) {
+        const { get } = Object.getOwnPropertyDescriptor(cls.prototype, name);
+        const set = { [name](value) { Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true }); } }[name];
+        Object.defineProperty(cls.prototype, name, { get, set, enumerable: true, configurable: true });
+    }
+}
+
 // A name that exists so that bundles load, and says so when it is used.
 export function absentClass(name) {
     const cls = { [name]: class { constructor() { throw absent(name); } } }[name];

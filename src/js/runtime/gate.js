@@ -10,7 +10,7 @@ const DEPTH_MAX = 64;
 export class Section {
     depth = 1; // nested calls of blockConcurrencyWhile()
     enter() {
-        if (this.depth >= DEPTH_MAX) throw new Error(`blockConcurrencyWhile() is nested more than ${DEPTH_MAX} times.`);
+        if (this.depth >= DEPTH_MAX) throw new Error(`blockConcurrencyWhile() calls are nested too deeply. The limit is ${DEPTH_MAX}.`);
         this.depth++;
     }
 }

@@ -2,7 +2,7 @@
 //
 // Everything happens at once, inside the call: the promises only carry the outcome. A turn's writes are one transaction of the host,
 // committed when the turn ends; what is opened here are levels inside it (../../db/storage.h).
-import { Frame, currentFrame, runIn, shape } from './core.js';
+import { Frame, currentFrame, replaceable, runIn, shape } from './core.js';
 import { compatibility } from './globals.js';
 import { SqlStorage } from './storage_sql.js';
 
@@ -353,6 +353,7 @@ export class DurableObjectStorage {
     }
 }
 shape(DurableObjectStorage);
+replaceable(DurableObjectStorage, 'sql', 'kv');
 
 // The storage whose number the host gave. cell: what it belongs to:
 //   sql             whether its class may use SQL

@@ -1,5 +1,5 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { allContexts, contextOf, limits, markPlatform, newContext, setFrame, shape, startFor, startTimer } from './core.js';
+import { allContexts, contextOf, limits, markPlatform, newContext, replaceable, setFrame, shape, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
 import { bodyState, BodyState, encodedBody } from './body.js';
 import { bytesOf } from './streams.js';
@@ -120,6 +120,7 @@ export class ExecutionContext {
     }
 }
 shape(ExecutionContext);
+replaceable(ExecutionContext, 'exports');
 
 // handler `name` of an entrypoint, bound: a class is made anew for each call.
 export function entrypointHandler(target, name, context, props = {}) {
