@@ -1,6 +1,7 @@
 /* sim/fleet.c: the nodes of a run: their lives, their rates of faults, what is left of a crashed one. */
 #include <stdio.h>
 
+#include "io_sim/sim_store.h"
 #include "sim/run.h"
 
 #define RESTART_POLL_NS IO_MS(1) /* How often a restart looks whether the crash is over. */
@@ -90,6 +91,24 @@ static void link_faults(struct run *run, bool on)
     sim_link_set(run->sim, NULL, NULL, &l);
 }
 
+static void store_faults(struct run *run, bool on)
+{
+    const struct scn *s = run->scn;
+    const struct scn_value *latency = &s->value[SCN_STORE_LATENCY];
+    sim_store_set(run->sim, &(struct sim_store_opts){
+                                .latency_ns = latency->lo,
+                                .jitter_ns = latency->hi - latency->lo,
+                                .tokens_by_generation = scn_get(s, SCN_STORE_TOKENS) == 1,
+                                .page_max = (unsigned)scn_get(s, SCN_STORE_PAGE),
+                                .throttle_ppm = ppm(run, SCN_STORE_THROTTLED, on),
+                                .fail_ppm = ppm(run, SCN_STORE_FAILS, on),
+                                .lose_request_ppm = ppm(run, SCN_STORE_LOSES_REQUEST, on),
+                                .lose_answer_ppm = ppm(run, SCN_STORE_LOSES_ANSWER, on),
+                                .late_ppm = ppm(run, SCN_STORE_LATE, on),
+                                .late_ns = scn_get(s, SCN_STORE_LATE_BY),
+                            });
+}
+
 static void disk_faults(struct fleet_node *n, bool on)
 {
     struct run *run = n->run;
@@ -170,11 +189,23 @@ void fleet_restart(struct fleet_node *n, bool wipe)
     restart_poll(n->run->sim, n);
 }
 
+bool fleet_drain(struct fleet_node *n)
+{
+    struct run *run = n->run;
+    bool drains = false;
+    for (unsigned i = 0; i < run->loads; i++) {
+        if (run->load_kind[i]->drain != NULL)
+            drains |= run->load_kind[i]->drain(run->load[i], n);
+    }
+    return drains;
+}
+
 /* ---- Faults ---- */
 
 void fleet_faults(struct run *run, bool on)
 {
     link_faults(run, on);
+    store_faults(run, on);
     for (unsigned i = 1; i <= run->nodes; i++) {
         if (run->node[i].node != NULL)
             disk_faults(&run->node[i], on);
@@ -186,6 +217,7 @@ void fleet_faults(struct run *run, bool on)
 void fleet_heal(struct run *run)
 {
     sim_heal_all(run->sim);
+    sim_store_heal(run->sim);
     fleet_faults(run, false);
     for (unsigned i = 1; i <= run->nodes; i++) {
         struct fleet_node *n = &run->node[i];
@@ -206,7 +238,7 @@ bool fleet_up(struct run *run, struct cd_buf *why)
     bool up = true;
     for (unsigned i = 1; i <= run->nodes; i++) {
         const struct fleet_node *n = &run->node[i];
-        if (n->node == NULL)
+        if (n->node == NULL || n->retired)
             continue;
         bool runs = sim_node_life(n->node) == SIM_UP;
         bool paused = n->paused_until_ns > sim_now_ns(run->sim);

@@ -86,6 +86,12 @@ static bool settled(struct run *run, struct cd_buf *why)
     return yes;
 }
 
+static uint64_t settle_time(const struct run *run)
+{
+    uint64_t leases = 4 * scn_get(run->scn, SCN_FLEET_TTL) + IO_SEC(30);
+    return leases > RUN_SETTLE_NS ? leases : RUN_SETTLE_NS;
+}
+
 /* The bound starts when nothing hinders any more: at the heal, the end of the load, or the end of the last
  * pause. */
 static uint64_t settle_deadline(const struct run *run)
@@ -95,7 +101,7 @@ static uint64_t settle_deadline(const struct run *run)
         if (run->node[i].paused_until_ns > from)
             from = run->node[i].paused_until_ns;
     }
-    return from + RUN_SETTLE_NS;
+    return from + settle_time(run);
 }
 
 static void start_audit(struct run *run)
@@ -113,25 +119,101 @@ static void start_audit(struct run *run)
         run->load_kind[i]->audit(run->load[i]);
 }
 
+/* Whether a load keeps what counts in the bucket, so that the disks are worth nothing. */
+static bool lives_in_bucket(const struct run *run)
+{
+    for (unsigned i = 0; i < run->loads; i++) {
+        if (run->load_kind[i]->drain != NULL)
+            return true;
+    }
+    return false;
+}
+
+static void start_drain(struct run *run)
+{
+    run->phase = RUN_DRAIN;
+    run->settled_ns = sim_now_ns(run->sim);
+    run_note(run, "audited: every node ends in order");
+    for (unsigned i = 1; i <= run->nodes; i++) {
+        struct fleet_node *n = &run->node[i];
+        if (n->node != NULL && !fleet_drain(n))
+            run_note(run, "n%u: has nothing to drain", i);
+    }
+}
+
+static bool drained(struct run *run, struct cd_buf *why)
+{
+    bool yes = true;
+    for (unsigned i = 1; i <= run->nodes; i++) {
+        const struct fleet_node *n = &run->node[i];
+        if (n->node == NULL || sim_node_life(n->node) == SIM_DEAD)
+            continue;
+        yes = false;
+        if (why != NULL)
+            cd_buf_addf(why, "n%u has not ended\n", i);
+    }
+    return yes;
+}
+
+static void start_rebuild(struct run *run)
+{
+    run->phase = RUN_REBUILD;
+    run->settled_ns = sim_now_ns(run->sim);
+    run_note(run, "drained: the disks are thrown away, one node starts from the bucket alone");
+    for (unsigned i = 1; i <= run->nodes; i++)
+        run->node[i].retired = run->node[i].node != NULL;
+    run->node[1].retired = false;
+    fleet_restart(&run->node[1], true);
+    for (unsigned i = 0; i < run->loads; i++)
+        run->load_kind[i]->audit(run->load[i]);
+}
+
+static const char *phase_invariant(const struct run *run)
+{
+    switch (run->phase) {
+    case RUN_AUDIT: return "liveness.audit";
+    case RUN_DRAIN: return "liveness.drain";
+    case RUN_REBUILD: return "liveness.rebuild";
+    case RUN_CHAOS:
+    case RUN_SETTLE:
+    case RUN_OVER: break;
+    }
+    return "liveness.settle";
+}
+
+static void next_phase(struct run *run)
+{
+    switch (run->phase) {
+    case RUN_CHAOS: CD_UNREACHABLE();
+    case RUN_SETTLE: start_audit(run); return;
+    case RUN_AUDIT:
+        if (lives_in_bucket(run))
+            start_drain(run);
+        else
+            run->phase = RUN_OVER;
+        return;
+    case RUN_DRAIN: start_rebuild(run); return;
+    case RUN_REBUILD: run->phase = RUN_OVER; return;
+    case RUN_OVER: return;
+    }
+}
+
 static void settle_poll(struct sim *sim, void *arg)
 {
     struct run *run = arg;
     if (run->phase == RUN_OVER)
         return;
     uint64_t now = sim_now_ns(sim);
-    uint64_t deadline = run->phase == RUN_AUDIT ? run->settled_ns + RUN_SETTLE_NS : settle_deadline(run);
-    if (settled(run, NULL)) {
-        if (run->phase == RUN_AUDIT)
-            run->phase = RUN_OVER;
-        else
-            start_audit(run);
+    uint64_t deadline = run->phase == RUN_SETTLE ? settle_deadline(run) : run->settled_ns + settle_time(run);
+    bool (*over)(struct run *run, struct cd_buf *why) = run->phase == RUN_DRAIN ? drained : settled;
+    if (over(run, NULL)) {
+        next_phase(run);
     } else if (now > deadline) {
         struct cd_buf why = {0};
-        (void)settled(run, &why);
+        (void)over(run, &why);
         fleet_report(run, &why);
-        run_fail(run, RUN_LIVENESS, run->phase == RUN_AUDIT ? "liveness.audit" : "liveness.settle",
-                 "not done %llu s after the heal:\n%s", (unsigned long long)(RUN_SETTLE_NS / IO_SEC(1)),
-                 cd_buf_cstr(&why));
+        run_fail(run, RUN_LIVENESS, phase_invariant(run), "not done within %llu s:\n%s",
+                 (unsigned long long)(settle_time(run) / IO_SEC(1)), cd_buf_cstr(&why));
         cd_buf_deinit(&why);
     }
     if (run->phase != RUN_OVER)

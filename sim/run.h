@@ -11,8 +11,8 @@
 #include "sim/scn.h"
 
 /* After the heal, and after the last pause has ended, everything has to be answered within this time. It is
- * longer than any timeout a run can have, one after the other. simulation.md 5 has 4 leases in its place;
- * there are none yet. */
+ * longer than any timeout a run can have, one after the other; and 30 s more than 4 leases where that is more
+ * (simulation.md 5). */
 #define RUN_SETTLE_NS IO_SEC(90)
 
 /* Where the run is, for whoever watches the process from outside: a crash leaves it as it was. */
@@ -44,6 +44,7 @@ void run_execute(const struct run_setup *setup, struct run_result *result);
 /* ---- For the parts of a run: the fleet, the steps, the workloads ---- */
 
 struct run;
+struct cells_nodes;
 
 struct fleet_node {
     struct run *run;
@@ -53,6 +54,7 @@ struct fleet_node {
     bool restarting; /* A restart waits for the end of its crash. */
     bool wipe; /* The next restart has an empty disk. */
     bool crash_hit; /* Set when the armed call was made. */
+    bool retired; /* Switched off for good: the last audit does without it. */
 };
 
 /* A workload. load is what start made; all but finish run inside of the simulation. */
@@ -69,13 +71,16 @@ struct load_kind {
     void (*quiet)(void *load); /* No new work from now on. */
     /* Whether all work is done and answered; else says in why (may be NULL) what is not, one line each. */
     bool (*settled)(void *load, struct cd_buf *why);
-    void (*audit)(
-        void *load); /* Every node has just been crashed and restarted: check again, then be settled. */
+    /* Nodes were just started anew: check again, then be settled. */
+    void (*audit)(void *load);
+    /* Ends the node in order, so that it can be switched off; it then ends by itself. False: it cannot, for
+     * want of being ready. NULL: nothing has to end, a node can be switched off at any time. */
+    bool (*drain)(void *load, struct fleet_node *n);
     void (*finish)(void *load); /* After the end of the simulation: frees. */
 };
-extern const struct load_kind load_http, load_files;
+extern const struct load_kind load_http, load_files, load_ledger;
 extern const struct load_kind load_js; /* Of celld-sim-js alone: sim/js. */
-#define RUN_LOADS_MAX 3
+#define RUN_LOADS_MAX 6
 
 /* What this program is called and can do: kinds.c, or sim/js/kinds.c in its place. */
 extern const char *const run_program;
@@ -88,7 +93,9 @@ struct timed_step { /* What an event of the plan is told. */
     unsigned step;
 };
 
-enum run_phase { RUN_CHAOS, RUN_SETTLE, RUN_AUDIT, RUN_OVER };
+/* RUN_DRAIN and RUN_REBUILD are for loads that keep what counts in the bucket: all nodes end in order, their
+ * disks are thrown away, one node starts from the bucket alone, and everything is looked at again. */
+enum run_phase { RUN_CHAOS, RUN_SETTLE, RUN_AUDIT, RUN_DRAIN, RUN_REBUILD, RUN_OVER };
 
 struct run {
     const struct run_setup *setup;
@@ -106,6 +113,8 @@ struct run {
     const struct load_kind *load_kind[RUN_LOADS_MAX];
     void *load[RUN_LOADS_MAX];
     unsigned loads;
+    struct cells_nodes *cells; /* cells_nodes.c */
+    void *cells_load; /* The load that boots them: the first one of cells. */
     unsigned watching; /* Steps that wait for a mark or event. */
     struct timed_step *timed; /* owned; per step */
     bool *fired; /* owned; per step: it has come */
@@ -125,6 +134,7 @@ void fleet_start(struct run *run);
 void fleet_join(struct run *run, unsigned index);
 void fleet_crash(struct fleet_node *n, enum sim_crash how);
 void fleet_restart(struct fleet_node *n, bool wipe);
+bool fleet_drain(struct fleet_node *n); /* False: not now. */
 void fleet_heal(struct run *run);
 void fleet_faults(struct run *run, bool on); /* The rates of the scenario, or none. */
 bool fleet_up(struct run *run, struct cd_buf *why); /* Every node that has joined runs and is not paused. */

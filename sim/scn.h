@@ -28,6 +28,7 @@
     X(SCN_NET, "net")                                                                                        \
     X(SCN_DISK, "disk")                                                                                      \
     X(SCN_SERVER, "server")                                                                                  \
+    X(SCN_CELLS, "cells")                                                                                    \
     X(SCN_LOAD_HTTP, "load http")                                                                            \
     X(SCN_LOAD_FILES, "load files")                                                                          \
     X(SCN_LOAD_LEDGER, "load ledger")                                                                        \
@@ -60,6 +61,13 @@ enum scn_kind {
     X(FLEET_TTL, SCN_FLEET, "ttl", SCN_TIME, 10 * S, S, 600 * S, NULL)                                       \
     X(STORE_TOKENS, SCN_STORE, "tokens", SCN_WORD, 0, 0, 0, "content|generation")                            \
     X(STORE_LATENCY, SCN_STORE, "latency", SCN_SPAN, 20 * MS, 0, 60 * S, NULL)                               \
+    X(STORE_PAGE, SCN_STORE, "page", SCN_COUNT, 1000, 1, 1000, NULL)                                         \
+    X(STORE_THROTTLED, SCN_STORE, "throttle", SCN_RATIO, 0, 0, PPM / 2, NULL)                                \
+    X(STORE_FAILS, SCN_STORE, "fail", SCN_RATIO, 0, 0, PPM / 2, NULL)                                        \
+    X(STORE_LOSES_REQUEST, SCN_STORE, "lose-request", SCN_RATIO, 0, 0, PPM / 2, NULL)                        \
+    X(STORE_LOSES_ANSWER, SCN_STORE, "lose-answer", SCN_RATIO, 0, 0, PPM / 2, NULL)                          \
+    X(STORE_LATE, SCN_STORE, "late", SCN_RATIO, 0, 0, PPM / 2, NULL)                                         \
+    X(STORE_LATE_BY, SCN_STORE, "late-by", SCN_TIME, 30 * S, MS, 600 * S, NULL)                              \
     X(SCHED_POLICY, SCN_SCHED, "policy", SCN_WORD, 0, 0, 0, "fifo|random|pct")                               \
     X(SCHED_SLACK, SCN_SCHED, "slack", SCN_TIME, 0, 0, S, NULL)                                              \
     X(SCHED_POINTS, SCN_SCHED, "points", SCN_COUNT, 3, 1, 100, NULL)                                         \
@@ -93,6 +101,22 @@ enum scn_kind {
     X(SERVER_HEAD_TIMEOUT, SCN_SERVER, "head-timeout", SCN_TIME, 10 * S, MS, 600 * S, NULL)                  \
     X(SERVER_BODY_TIMEOUT, SCN_SERVER, "body-timeout", SCN_TIME, 10 * S, MS, 600 * S, NULL)                  \
     X(SERVER_IDLE_TIMEOUT, SCN_SERVER, "idle-timeout", SCN_TIME, 30 * S, MS, 600 * S, NULL)                  \
+    X(CELLS_SOLE, SCN_CELLS, "sole", SCN_COUNT, 0, 0, 1, NULL)                                               \
+    X(CELLS_PIPELINE, SCN_CELLS, "pipeline", SCN_COUNT, 4, 1, 64, NULL)                                      \
+    X(CELLS_TARGET, SCN_CELLS, "target", SCN_BYTES, 8 << 20, 64, 8 << 20, NULL)                              \
+    X(CELLS_FOLD, SCN_CELLS, "fold", SCN_TIME, 30 * S, MS, 3600 * S, NULL)                                   \
+    X(CELLS_FOLD_ROWS, SCN_CELLS, "fold-rows", SCN_COUNT, 0, 0, 100000, NULL)                                \
+    X(CELLS_FOLD_SLOTS, SCN_CELLS, "fold-slots", SCN_COUNT, 0, 0, 100000, NULL)                              \
+    X(CELLS_FOLD_CACHE, SCN_CELLS, "fold-cache", SCN_BYTES, 0, 0, 1 << 30, NULL)                             \
+    X(CELLS_PAGE, SCN_CELLS, "page", SCN_BYTES, 4096, 512, 64 << 10, NULL)                                   \
+    X(CELLS_RESIDENT, SCN_CELLS, "resident", SCN_COUNT, 1000, 1, 100000, NULL)                               \
+    X(CELLS_REQUESTS, SCN_CELLS, "requests", SCN_COUNT, 64, 1, 1000, NULL)                                   \
+    X(CELLS_ACTIVATIONS, SCN_CELLS, "activations", SCN_COUNT, 16, 1, 1000, NULL)                             \
+    X(CELLS_IDLE, SCN_CELLS, "idle", SCN_TIME, 0, 0, 3600 * S, NULL)                                         \
+    X(CELLS_PROOF, SCN_CELLS, "proof", SCN_TIME, 10 * S, 100 * MS, 600 * S, NULL)                            \
+    X(CELLS_OPERATION, SCN_CELLS, "operation", SCN_TIME, 15 * S, 100 * MS, 600 * S, NULL)                    \
+    X(CELLS_WAKER, SCN_CELLS, "waker", SCN_TIME, 5 * S, 100 * MS, 600 * S, NULL)                             \
+    X(CELLS_TIMEOUT, SCN_CELLS, "timeout", SCN_TIME, 10 * S, 100 * MS, 600 * S, NULL)                        \
     X(HTTP_CLIENTS, SCN_LOAD_HTTP, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                        \
     X(HTTP_RATE, SCN_LOAD_HTTP, "rate", SCN_RATE, 20 * PER_S, 1, 100000 * PER_S, NULL)                       \
     X(HTTP_FOR, SCN_LOAD_HTTP, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)                                 \

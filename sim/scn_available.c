@@ -5,19 +5,9 @@
 #include "sim/run.h"
 
 /* What the workloads of today never do: a fault of it could not strike. */
-static const char *const absent_groups[SCN_GROUP_COUNT] = {
-    [SCN_STORE] = "no workload uses the store",
-    [SCN_LOAD_LEDGER] = "there are no cells",
-};
 static const char *const absent_settings[SCN_SETTING_COUNT] = {
-    [SCN_FLEET_DURABILITY] = "there is no node log",
-    [SCN_FLEET_TTL] = "there are no leases",
+    [SCN_FLEET_DURABILITY] = "there are no followers, all is proven by the bucket",
     [SCN_JS_PROJECT] = "there is one Worker, sim/js/worker.js",
-};
-static const char *const absent_actions[SCN_ACTION_COUNT] = {
-    [SCN_DRAIN] = "there is nothing to drain",
-    [SCN_STORE_DOES] = "no workload uses the store",
-    [SCN_LATE_PUT] = "no workload uses the store",
 };
 /* Calls a node can be crashed at: patterns of sim_at_call, of the groups that workloads use. */
 static const char *const calls[] = {
@@ -26,6 +16,8 @@ static const char *const calls[] = {
     "file.truncate", "file.size",   "file.sync",  "path",       "path.stat",   "path.mkdir",
     "path.rename",   "path.remove", "path.sync",  "path.list",
 };
+static const char *const store_calls[] = {"store",     "store.get",    "store.head",
+                                          "store.put", "store.delete", "store.list"};
 static const char *const absent_calls[] = {"store", "http", "child"};
 
 static int refuse(struct cd_buf *why, const char *name, unsigned line, const char *what, const char *reason)
@@ -34,11 +26,43 @@ static int refuse(struct cd_buf *why, const char *name, unsigned line, const cha
     return CD_EUNSUPPORTED;
 }
 
+static const char no_cells[] = "only cells use the store, and this scenario has none";
+
+static bool has_cells(const struct scn *s)
+{
+    return s->has[SCN_LOAD_LEDGER];
+}
+
+static unsigned clients_of(const struct scn *s)
+{
+    static const struct {
+        enum scn_group load;
+        enum scn_setting clients;
+    } loads[] = {{SCN_LOAD_HTTP, SCN_HTTP_CLIENTS},
+                 {SCN_LOAD_JS, SCN_JS_CLIENTS},
+                 {SCN_LOAD_LEDGER, SCN_LEDGER_CLIENTS}};
+    unsigned sum = 0;
+    for (unsigned i = 0; i < CD_COUNT(loads); i++)
+        sum += s->has[loads[i].load] ? (unsigned)scn_get(s, loads[i].clients) : 0;
+    return sum;
+}
+
 static int check_settings(const struct scn *s, const char *name, struct cd_buf *why)
 {
-    for (unsigned i = 0; i < SCN_GROUP_COUNT; i++) {
-        if (s->has[i] && absent_groups[i] != NULL)
-            return refuse(why, name, s->group_line[i], scn_group_text(i), absent_groups[i]);
+    static const enum scn_group of_cells[] = {SCN_STORE, SCN_CELLS};
+    for (unsigned i = 0; i < CD_COUNT(of_cells) && !has_cells(s); i++) {
+        if (s->has[of_cells[i]])
+            return refuse(why, name, s->group_line[of_cells[i]], scn_group_text(of_cells[i]), no_cells);
+    }
+    if (has_cells(s) && !run_has_kind(SCN_LOAD_LEDGER))
+        return refuse(why, name, s->group_line[SCN_LOAD_LEDGER], "a load of cells",
+                      "this program has none; celld-sim has");
+    if (s->value[SCN_FLEET_TTL].set && !has_cells(s))
+        return refuse(why, name, s->group_line[SCN_FLEET], "fleet ttl=", no_cells);
+    if (clients_of(s) > SCN_CLIENTS_MAX) {
+        cd_buf_addf(why, "%s: %u clients in all loads, want at most %d", name, clients_of(s),
+                    SCN_CLIENTS_MAX);
+        return CD_EUNSUPPORTED;
     }
     if (s->has[SCN_LOAD_JS] && !run_has_kind(SCN_LOAD_JS))
         return refuse(why, name, s->group_line[SCN_LOAD_JS], "load js",
@@ -54,7 +78,7 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
         (void)snprintf(what, sizeof what, "%s %s=", scn_group_text(info->group), info->key);
         return refuse(why, name, s->group_line[info->group], what, absent_settings[i]);
     }
-    if (!s->has[SCN_LOAD_HTTP] && !s->has[SCN_LOAD_FILES] && !s->has[SCN_LOAD_JS]) {
+    if (!s->has[SCN_LOAD_HTTP] && !s->has[SCN_LOAD_FILES] && !s->has[SCN_LOAD_JS] && !has_cells(s)) {
         cd_buf_addf(why, "%s: no load statement: nothing would run", name);
         return CD_EUNSUPPORTED;
     }
@@ -65,6 +89,7 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
 struct cast {
     unsigned nodes, clients;
     bool joins[SCN_NODES_MAX + 1];
+    bool cells; /* And so a store, and something to drain. */
 };
 
 static int check_who(const struct scn_step *p, struct scn_who who, const struct cast *cast, const char *name,
@@ -82,9 +107,7 @@ static int check_who(const struct scn_step *p, struct scn_who who, const struct 
         cd_buf_addf(why, "%s:%u: c%u is not among these %u clients", name, p->line, who.index, cast->clients);
         return CD_EUNSUPPORTED;
     case SCN_THE_STORE:
-        cd_buf_addf(why, "%s:%u: '%s' of the store is not available yet: no workload uses the store", name,
-                    p->line, scn_action_text(p->action));
-        return CD_EUNSUPPORTED;
+        return cast->cells ? 0 : refuse(why, name, p->line, "a step about the store", no_cells);
     case SCN_NOBODY:
     case SCN_ALL_NODES:
     case SCN_ALL_CLIENTS: return 0;
@@ -92,10 +115,14 @@ static int check_who(const struct scn_step *p, struct scn_who who, const struct 
     CD_UNREACHABLE();
 }
 
-static int check_call(const struct scn_step *p, const char *name, struct cd_buf *why)
+static int check_call(const struct scn_step *p, const struct cast *cast, const char *name, struct cd_buf *why)
 {
     if (p->name[0] == 0)
         return 0;
+    for (size_t i = 0; i < CD_COUNT(store_calls) && cast->cells; i++) {
+        if (strcmp(p->name, store_calls[i]) == 0)
+            return 0;
+    }
     for (size_t i = 0; i < CD_COUNT(calls); i++) {
         if (strcmp(p->name, calls[i]) == 0)
             return 0;
@@ -113,8 +140,8 @@ static int check_call(const struct scn_step *p, const char *name, struct cd_buf 
 
 static int check_step(const struct scn_step *p, const struct cast *cast, const char *name, struct cd_buf *why)
 {
-    if (absent_actions[p->action] != NULL)
-        return refuse(why, name, p->line, scn_action_text(p->action), absent_actions[p->action]);
+    if ((p->action == SCN_STORE_DOES || p->action == SCN_LATE_PUT || p->action == SCN_DRAIN) && !cast->cells)
+        return refuse(why, name, p->line, scn_action_text(p->action), no_cells);
     if (p->action == SCN_JOIN && p->a.index <= cast->nodes) {
         cd_buf_addf(why, "%s:%u: n%u is in the fleet from the start", name, p->line, p->a.index);
         return CD_EUNSUPPORTED;
@@ -123,16 +150,15 @@ static int check_step(const struct scn_step *p, const struct cast *cast, const c
     if (rc == 0)
         rc = check_who(p, p->b, cast, name, why);
     if (rc == 0 && p->action == SCN_CRASH)
-        rc = check_call(p, name, why);
+        rc = check_call(p, cast, name, why);
     return rc;
 }
 
 int scn_available(const struct scn *s, const char *name, struct cd_buf *why)
 {
     int rc = check_settings(s, name, why);
-    struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES)};
-    if (s->has[SCN_LOAD_HTTP] || s->has[SCN_LOAD_JS])
-        cast.clients = (unsigned)scn_get(s, s->has[SCN_LOAD_JS] ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
+    struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES), .clients = clients_of(s)};
+    cast.cells = has_cells(s);
     for (unsigned i = 0; i < s->steps; i++) {
         if (s->step[i].action == SCN_JOIN)
             cast.joins[s->step[i].a.index] = true;

@@ -1,4 +1,5 @@
 /* sim/steps.c: carries out the steps of a scenario, at their time or when their mark or event has come. */
+#include "io_sim/sim_store.h"
 #include "sim/run.h"
 
 #define SLOW_SYNC_NS IO_MS(250)
@@ -93,6 +94,57 @@ static void do_cut(struct run *run, const struct scn_step *p)
         sim_at(run->sim, p->for_ns, cut_over, &run->timed[p - run->scn->step]);
 }
 
+/* ---- The store ---- */
+
+static void do_store(struct run *run, const struct scn_step *p)
+{
+    static const enum sim_store_effect effects[] = {
+        [SCN_STORE_HOLD_ANSWER] = SIM_STORE_HOLD_ANSWER,
+        [SCN_STORE_LOSE_ANSWER] = SIM_STORE_LOSE_ANSWER,
+        [SCN_STORE_LOSE_REQUEST] = SIM_STORE_LOSE_REQUEST,
+        [SCN_STORE_THROTTLE] = SIM_STORE_THROTTLE,
+        [SCN_STORE_FAIL] = SIM_STORE_FAIL,
+        [SCN_STORE_SLOW] = SIM_STORE_SLOW,
+        [SCN_STORE_DOWN] = SIM_STORE_DOWN,
+    };
+    CD_STATIC_ASSERT(CD_COUNT(effects) == SCN_STORE_EFFECT_COUNT, "every effect is one of the store's");
+    struct sim_store_rule r = {.effect = effects[p->effect], .ppm = p->ppm};
+    if (p->a.kind == SCN_ONE_NODE) {
+        r.node = run->node[p->a.index].node;
+        if (r.node == NULL) {
+            run_note(run, "n%u has not joined yet", p->a.index);
+            return;
+        }
+    }
+    if (p->name[0] != 0) {
+        r.op = p->name;
+        r.pattern = p->pattern;
+    }
+    switch (p->effect) {
+    case SCN_STORE_HOLD_ANSWER: /* One answer, for so long. */
+    case SCN_STORE_LOSE_ANSWER:
+    case SCN_STORE_LOSE_REQUEST:
+        r.ns = p->for_ns;
+        r.times = 1;
+        break;
+    case SCN_STORE_SLOW: r.ns = p->for_ns; break; /* Each request, until the heal. */
+    case SCN_STORE_THROTTLE:
+    case SCN_STORE_FAIL:
+    case SCN_STORE_DOWN: r.for_ns = p->for_ns; break;
+    case SCN_STORE_EFFECT_COUNT: CD_UNREACHABLE();
+    }
+    sim_store_rule(run->sim, &r);
+}
+
+/* The next put of such a key reaches the store so much later, whatever has become of its node by then. */
+static void do_late(struct run *run, const struct scn_step *p)
+{
+    sim_store_rule(
+        run->sim,
+        &(struct sim_store_rule){
+            .effect = SIM_STORE_LATE, .op = "put", .pattern = p->pattern, .ns = p->for_ns, .times = 1});
+}
+
 /* ---- Nodes ---- */
 
 static void do_crash(struct fleet_node *n, const struct scn_step *p)
@@ -170,11 +222,14 @@ static void do_to_node(struct run *run, const struct scn_step *p)
         sim_clock_drift(n->node, p->drift_ppm);
         break;
     case SCN_DISK_IS: do_disk(n, p); break;
+    case SCN_DRAIN:
+        if (!fleet_drain(n))
+            run_note(run, "drain n%u: is not up", n->index);
+        break;
     case SCN_CUT:
     case SCN_CLOG:
     case SCN_RESET:
     case SCN_JOIN:
-    case SCN_DRAIN:
     case SCN_HEAL:
     case SCN_STORE_DOES:
     case SCN_LATE_PUT:
@@ -214,11 +269,11 @@ void steps_do(struct run *run, const struct scn_step *p)
     case SCN_CRASH:
     case SCN_RESTART:
     case SCN_SKEW:
-    case SCN_DISK_IS: do_to_node(run, p); break;
     case SCN_DRAIN:
-    case SCN_STORE_DOES:
-    case SCN_LATE_PUT:
-    case SCN_ACTION_COUNT: CD_UNREACHABLE(); /* scn_available refuses them. */
+    case SCN_DISK_IS: do_to_node(run, p); break;
+    case SCN_STORE_DOES: do_store(run, p); break;
+    case SCN_LATE_PUT: do_late(run, p); break;
+    case SCN_ACTION_COUNT: CD_UNREACHABLE();
     }
 }
 

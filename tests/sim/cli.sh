@@ -19,9 +19,9 @@ complains 'none.scn: No such file'
 printf 'scn 1\nload files\nat 3s explode n1\n' > "$tmp/bad.scn"
 run 7 "$sim" "$tmp/bad.scn"
 complains "bad.scn:3:7: unknown word 'explode'"
-printf 'scn 1\nload ledger cells=4\n' > "$tmp/later.scn"
+printf 'scn 1\nload js\n' > "$tmp/later.scn"
 run 7 "$sim" "$tmp/later.scn"
-complains "later.scn:2: 'load ledger' is not available yet"
+complains "later.scn:2: 'load js' is not available yet"
 printf 'scn 1\nload files for=2s\nexpect mark no.such_mark\n' > "$tmp/mark.scn"
 run 7 "$sim" "$tmp/mark.scn"
 complains 'wants mark no.such_mark'

@@ -216,14 +216,14 @@ static void test_what_does_not_exist_yet_is_refused_by_name(void **state)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"scn 1\nload ledger cells=4\n", "t.scn:2: 'load ledger' is not available yet"},
         {"scn 1\nload http\nfleet durability=fleet\n", "t.scn:3: 'fleet durability=' is not available yet"},
         {"scn 1\nload http\nfleet ttl=10s\n", "t.scn:3: 'fleet ttl=' is not available yet"},
         {"scn 1\nload http\nstore latency=1ms\n", "t.scn:3: 'store' is not available yet"},
         {"scn 1\nload js project=a\n", "t.scn:2: 'load js' is not available yet"},
         {"scn 1\nload http\nat 5s drain n1\n", "t.scn:3: 'drain' is not available yet"},
         {"scn 1\nload http\nat 5s store all throttle 30%\n", "t.scn:3: 'store' is not available yet"},
-        {"scn 1\nload http\nat 5s cut n1 <-> store\n", "t.scn:3: 'cut' of the store is not available yet"},
+        {"scn 1\nload http\nat 5s cut n1 <-> store\n",
+         "t.scn:3: 'a step about the store' is not available yet"},
         {"scn 1\nload http\nat 5s late put log/* 3s\n", "t.scn:3: 'late' is not available yet"},
         {"scn 1\nload http\nat 5s crash n4\n", "t.scn:3: n4 is not in this fleet of 3"},
         {"scn 1\nload http\nat 5s crash n1 at-call store.put\n",
@@ -233,6 +233,8 @@ static void test_what_does_not_exist_yet_is_refused_by_name(void **state)
         {"scn 1\nload http clients=2\nat 5s cut c3 -> n1\n", "t.scn:3: c3 is not among these 2 clients"},
         {"scn 1\nload http\nat 5s join n2\n", "t.scn:3: n2 is in the fleet from the start"},
         {"scn 1\nfleet nodes=2\n", "t.scn: no load statement"},
+        {"scn 1\nload http clients=8\nload ledger clients=5\n",
+         "t.scn: 13 clients in all loads, want at most 12"},
     };
     for (size_t i = 0; i < CD_COUNT(cases); i++) {
         struct scn s;

@@ -1,0 +1,76 @@
+/* sim/cells.h: the workloads of cells: what they share. Nodes that serve cells, clients that ask them, and a
+ * class of cells per workload (load ledger, load storage, load alarms). simulation.md 6.
+ *
+ * A client asks any node; one that does not own a cell says so, and the client tries another one later.
+ * Nothing is ever asked again under the same number. */
+#ifndef SIM_CELLS_H
+#define SIM_CELLS_H
+
+#include "sim/cells_call.h"
+#include "sim/run.h"
+
+#define CELLS_MAX 40u /* Of a class. */
+#define CELLS_FIBERS 2u /* Questions of a client at a time. */
+
+struct cells_load;
+
+struct cells_client { /* One fiber of a client. */
+    struct cells_load *load;
+    unsigned index, number; /* c3, 0. */
+    unsigned order; /* Among the clients of its load, from 0. */
+    struct io *io;
+    unsigned at[CELLS_MAX + 1]; /* By cell: the node that answered last; 0: none did. */
+    uint64_t round; /* Of audits it has finished. */
+    unsigned probed;
+    struct cd_buf message, text;
+};
+
+/* What a workload is made of. */
+struct cells_class {
+    const char *name; /* Of the class of its cells: "Ledger". */
+    enum scn_setting cells, clients, rate;
+    void *(*start)(struct cells_load *l);
+    void (*finish)(void *work);
+    void (*tell)(const void *work, struct cd_buf *out); /* How much was done, for the trace. */
+    /* One question, drawn. False: the run has failed, or the client is gone. */
+    bool (*work)(struct cells_client *c);
+    /* Looks at all of a cell; must be answered by some node. 1: it was; 0: not now; -1: the run has failed.
+     */
+    int (*probe)(struct cells_client *c, unsigned cell);
+};
+
+struct cells_pool { /* Of a client's calls. */
+    struct http_client *client;
+    struct io_op stop;
+};
+
+struct cells_load {
+    struct run *run;
+    const struct cells_class *class;
+    void *work;
+    struct cells_client client[SCN_CLIENTS_MAX][CELLS_FIBERS];
+    struct cells_pool pool[SCN_CLIENTS_MAX];
+    unsigned clients;
+    bool quiet;
+    uint64_t round; /* Rises with each look at everything. */
+};
+
+extern const struct cells_class cells_class_ledger;
+
+/* For classes. */
+uint64_t cells_draw(struct cells_client *c, uint64_t n);
+unsigned cells_draw_cell(struct cells_client *c); /* Half of them are two cells. */
+bool cells_pause(struct cells_client *c, uint64_t ns); /* False: the client is gone or the run has failed. */
+/* Asks a node what is in c->message; the answer, without its front, is *text, borrowed from c->text. */
+enum cells_outcome cells_question(struct cells_client *c, unsigned cell, struct cd_str *text);
+/* False: broken is an invariant; the run has failed. */
+bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why);
+
+/* The nodes, cells_nodes.c; one for all loads of a run. */
+struct cells_nodes;
+void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io);
+void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io);
+bool cells_nodes_drain(struct run *run, struct fleet_node *n); /* False: it is not up. */
+void cells_nodes_free(struct run *run);
+
+#endif

@@ -1,0 +1,244 @@
+/* sim/cells_life.c: a node of cells, started and ended the way src/cli does it. */
+#include "sim/cells_life.h"
+
+#include "cell/cell.h"
+#include "fleet/node.h"
+#include "sim/cells_service.h"
+
+#define DATA_DIR "/d"
+#define STOP_GRACE_NS IO_SEC(1)
+
+struct cells_shard {
+    struct cells_life *life;
+    struct io *io;
+    struct cells_service *service;
+    struct cell_shard *cells;
+    struct io_op closed;
+    struct io_msg open_msg, stop_msg, fence_msg, gone_msg;
+    bool opened; /* The control loop counts it. */
+};
+
+struct cells_life {
+    struct cells_life_opts o;
+    struct io *control;
+    struct cell_router *router;
+    struct fleet_node *node;
+    struct cells_shard shard[CELLS_LOOPS_MAX];
+    unsigned open_shards;
+    struct io_op stop_op;
+    bool ready, ending, stopped;
+};
+
+struct cells_life *cells_life_new(const struct cells_life_opts *opts)
+{
+    struct cells_life *l = cd_new(struct cells_life);
+    CD_ASSERT(opts->loops >= 2 && opts->loops <= CELLS_LOOPS_MAX);
+    l->o = *opts;
+    l->router = cell_router_new(opts->loops);
+    for (unsigned i = 0; i < opts->loops; i++)
+        l->shard[i].life = l;
+    return l;
+}
+
+void cells_life_free(struct cells_life *l)
+{
+    if (l == NULL)
+        return;
+    CD_ASSERT(l->node == NULL && l->open_shards == 0);
+    cell_router_free(l->router);
+    cd_free(l);
+}
+
+bool cells_life_ready(const struct cells_life *l)
+{
+    return l->ready && !l->ending && l->open_shards == l->o.loops - 1;
+}
+
+bool cells_life_stopped(const struct cells_life *l)
+{
+    return l->stopped;
+}
+
+struct cd_str cells_life_session(const struct cells_life *l)
+{
+    return l->node == NULL ? (struct cd_str){0} : cd_str(fleet_node_self(l->node)->session);
+}
+
+/* ---- Shards ---- */
+
+static void shard_open(struct io *at, struct io_msg *m)
+{
+    struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, open_msg);
+    struct cells_life *l = s->life;
+    const struct cells_life_opts *o = &l->o;
+    if (l->ending)
+        return;
+    struct cell_limits limits = cell_limits_default(o->loops - 1, 2, 8000);
+    limits.resident_max = o->resident_max;
+    limits.requests_max = o->requests_max;
+    limits.activations_max = o->activations_max;
+    limits.idle_ns = o->idle_ns;
+    limits.proof_ns = o->proof_ns;
+    limits.operation_ns = o->operation_ns;
+    limits.alarm_resident_ms = o->alarm_resident_ms;
+    s->cells = cell_shard_new(&(struct cell_shard_opts){.io = at,
+                                                        .router = l->router,
+                                                        .code = o->code,
+                                                        .code_arg = o->code_arg,
+                                                        .self = fleet_node_self(l->node),
+                                                        .log = fleet_node_log(l->node),
+                                                        .folder = fleet_node_folder(l->node),
+                                                        .data_dir = DATA_DIR,
+                                                        .limits = limits});
+    l->open_shards++;
+}
+
+static void node_stopped(struct io_op *op, int status)
+{
+    struct cells_life *l = CD_CONTAINER(op, struct cells_life, stop_op);
+    (void)status;
+    fleet_node_free(l->node);
+    l->node = NULL;
+    l->stopped = true;
+}
+
+/* Cells first, then what they rest on. */
+static void stop_node(struct cells_life *l)
+{
+    if (l->ending && l->open_shards == 0 && l->node != NULL && !io_busy(&l->stop_op))
+        fleet_node_stop(l->node, &l->stop_op, node_stopped);
+}
+
+static void shard_gone(struct io *at, struct io_msg *m)
+{
+    struct cells_life *l = CD_CONTAINER(m, struct cells_shard, gone_msg)->life;
+    (void)at;
+    l->open_shards--;
+    stop_node(l);
+}
+
+static void shard_closed(struct io_op *op, int status)
+{
+    struct cells_shard *s = CD_CONTAINER(op, struct cells_shard, closed);
+    (void)status;
+    s->gone_msg.handle = shard_gone;
+    io_post(s->io, 0, &s->gone_msg);
+}
+
+static void end_service(struct cells_shard *s)
+{
+    if (s->service != NULL)
+        cells_service_end(s->service);
+    s->service = NULL;
+}
+
+static void shard_stop(struct io *at, struct io_msg *m)
+{
+    struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, stop_msg);
+    struct cell_shard *cells = s->cells;
+    end_service(s);
+    s->cells = NULL;
+    if (cells != NULL)
+        cell_shard_close(cells, io_now_ns(at) + STOP_GRACE_NS, &s->closed, shard_closed);
+}
+
+static void shard_fence(struct io *at, struct io_msg *m)
+{
+    struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, fence_msg);
+    (void)at;
+    if (s->cells != NULL)
+        cell_shard_fence(s->cells, CD_STR("node_fenced"));
+}
+
+/* ---- The node ---- */
+
+static void on_ready(void *arg)
+{
+    struct cells_life *l = arg;
+    for (unsigned i = 1; i < l->o.loops; i++) {
+        l->shard[i].open_msg.handle = shard_open;
+        io_post(l->control, i, &l->shard[i].open_msg);
+    }
+    l->ready = true;
+}
+
+static void on_halt(void *arg, enum fleet_halt how, const char *why)
+{
+    struct cells_life *l = arg;
+    for (unsigned i = 1; i < l->o.loops && how == FLEET_HALT_FENCE; i++) {
+        l->shard[i].fence_msg.handle = shard_fence;
+        io_post(l->control, i, &l->shard[i].fence_msg);
+    }
+    l->o.halted(l->o.arg, how == FLEET_HALT_FENCE, why);
+}
+
+static void on_hint(void *arg, struct cd_str scope)
+{
+    struct cells_life *l = arg;
+    if (!l->ending)
+        cell_wake_scope(l->router, l->control, scope);
+}
+
+static void control_boot(struct cells_life *l, struct io *io)
+{
+    const struct cells_life_opts *o = &l->o;
+    l->control = io;
+    l->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
+                                                         .data_dir = CD_STR(DATA_DIR),
+                                                         .node = cd_str(o->node),
+                                                         .ttl_ms = o->ttl_ms,
+                                                         .waker_tick_ms = o->waker_ms,
+                                                         .pipeline = o->pipeline,
+                                                         .fold_ms = o->fold_ms,
+                                                         .sole = o->sole,
+                                                         .ready = on_ready,
+                                                         .halt = on_halt,
+                                                         .hint = on_hint,
+                                                         .arg = l});
+}
+
+static void on_answer(void *arg, struct cd_str scope, struct cd_str text)
+{
+    struct cells_life *l = arg;
+    struct cells_output out = {.session = cells_life_session(l), .scope = scope, .text = text};
+    if (l->o.output != NULL)
+        l->o.output(l->o.arg, &out);
+}
+
+void cells_life_boot(struct cells_life *l, struct io *io)
+{
+    unsigned loop = io_loop_index(io);
+    struct cells_shard *s = &l->shard[loop];
+    s->io = io;
+    if (loop == 0)
+        control_boot(l, io);
+    else
+        s->service = cells_service_new(io, l->router, on_answer, l);
+}
+
+void cells_life_unwind(struct cells_life *l, struct io *io)
+{
+    struct cells_shard *s = &l->shard[io_loop_index(io)];
+    struct cell_shard *cells = s->cells;
+    l->ending = true;
+    if (io_loop_index(io) == 0) {
+        stop_node(l);
+        return;
+    }
+    end_service(s);
+    s->cells = NULL;
+    if (cells != NULL)
+        cell_shard_unwind(cells, &s->closed, shard_closed);
+}
+
+void cells_life_stop(struct cells_life *l, struct io *io)
+{
+    if (l->ending)
+        return;
+    l->ending = true;
+    for (unsigned i = 1; i < l->o.loops; i++) {
+        l->shard[i].stop_msg.handle = shard_stop;
+        io_post(io, i, &l->shard[i].stop_msg);
+    }
+    stop_node(l);
+}

@@ -1,0 +1,58 @@
+/* sim/cells_life.h: one life of a node that serves cells, as `celld serve` puts one together: lease, log,
+ * folder, recovery and waker of src/fleet on the control loop, a shard of src/cell and an HTTP server on each
+ * other loop.
+ *
+ * Its cells run C (struct cell_code). Every call comes over HTTP: POST /Class/instance, the body is the
+ * message, the cell's first message is the answer. A process that fences or cannot start says so (halted) and
+ * is ended by whoever supervises it. */
+#ifndef SIM_CELLS_LIFE_H
+#define SIM_CELLS_LIFE_H
+
+#include "base/buf.h"
+
+#define CELLS_PORT 81u
+#define CELLS_LOOPS_MAX 4u
+
+struct cell_code;
+struct io;
+
+/* What left a node: the answer of a cell, at the moment it is given to the server. */
+struct cells_output {
+    struct cd_str session, scope, text;
+};
+
+struct cells_life_opts {
+    const char *node; /* Its id. Borrowed, like code. */
+    unsigned loops;
+    const struct cell_code *code;
+    void *code_arg;
+    uint64_t ttl_ms, waker_ms, fold_ms;
+    unsigned pipeline;
+    bool sole;
+    uint64_t target_bytes, fold_rows, fold_slots, fold_cache; /* 0: as in production. */
+    uint32_t page_size;
+    unsigned resident_max, requests_max, activations_max;
+    uint64_t idle_ns, proof_ns, operation_ns;
+    int64_t alarm_resident_ms;
+    void (*halted)(void *arg, bool fenced, const char *why);
+    void (*output)(void *arg, const struct cells_output *o);
+    void *arg;
+};
+
+struct cells_life;
+/* Copies opts. Made before its loops boot. */
+struct cells_life *cells_life_new(const struct cells_life_opts *opts);
+void cells_life_free(struct cells_life *l); /* After the node is dead. NULL is fine. */
+
+/* Each loop of the node, at its boot and at the unwinding of its crash. */
+void cells_life_boot(struct cells_life *l, struct io *io);
+void cells_life_unwind(struct cells_life *l, struct io *io);
+
+/* On the control loop: serves no more, lets go of every cell, seals the log where it can. stopped follows. */
+void cells_life_stop(struct cells_life *l, struct io *io);
+bool cells_life_stopped(const struct cells_life *l);
+bool cells_life_ready(const struct cells_life *l); /* Calls find their cells. */
+/* The session of this life; empty before it has one. */
+struct cd_str cells_life_session(const struct cells_life *l);
+
+#endif

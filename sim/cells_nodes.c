@@ -1,0 +1,159 @@
+/* sim/cells_nodes.c: the nodes of a run as owners of cells: lives, supervision. */
+#include <stdio.h>
+
+#include "io_sim/sim_store.h"
+#include "sim/cells.h"
+#include "sim/cells_code.h"
+#include "sim/cells_life.h"
+
+#define DRAIN_POLL_NS IO_MS(10)
+#define SUPERVISOR_NS IO_MS(500) /* How soon a process that ended by itself is started again. */
+
+struct cells_place { /* A node over all its lives. */
+    struct cells_nodes *nodes;
+    struct fleet_node *node;
+    char id[8];
+    struct cells_life *life;
+    unsigned lives; /* Which of its lives that is. */
+    bool leaving; /* The supervisor has been told. */
+    bool draining;
+};
+
+struct cells_nodes {
+    struct run *run;
+    struct cells_hooks hooks;
+    struct cells_place place[SCN_NODES_MAX + 1];
+};
+
+static struct cells_nodes *nodes_of(struct run *run)
+{
+    if (run->cells == NULL) {
+        run->cells = cd_new(struct cells_nodes);
+        run->cells->run = run;
+    }
+    return run->cells;
+}
+
+/* It was told to end, and has: the process exits. */
+static void drain_poll(struct sim *sim, void *arg)
+{
+    struct cells_place *p = arg;
+    if (p->nodes->run->phase == RUN_OVER || !p->draining || sim_node_life(p->node->node) != SIM_UP)
+        return;
+    if (cells_life_stopped(p->life))
+        fleet_crash(p->node, SIM_KILL);
+    else
+        sim_at(sim, DRAIN_POLL_NS, drain_poll, p);
+}
+
+static void drain(struct io *io, void *arg)
+{
+    struct cells_place *p = arg;
+    if (!p->leaving)
+        cells_life_stop(p->life, io);
+}
+
+bool cells_nodes_drain(struct run *run, struct fleet_node *n)
+{
+    struct cells_place *p = &run->cells->place[n->index];
+    if (sim_node_life(n->node) != SIM_UP || p->life == NULL || p->lives != sim_node_lives(n->node))
+        return false;
+    if (p->draining)
+        return true;
+    p->draining = true;
+    sim_in_loop(n->node, 0, drain, p);
+    sim_at(run->sim, DRAIN_POLL_NS, drain_poll, p);
+    return true;
+}
+
+static void supervise(struct sim *sim, void *arg)
+{
+    struct cells_place *p = arg;
+    (void)sim;
+    if (p->nodes->run->phase == RUN_OVER || !p->leaving)
+        return;
+    p->leaving = false;
+    if (sim_node_life(p->node->node) == SIM_UP) {
+        fleet_crash(p->node, SIM_KILL);
+        if (p->nodes->run->phase != RUN_DRAIN)
+            fleet_restart(p->node, false);
+    }
+}
+
+/* The process says that it has to end. */
+static void halted(void *arg, bool fenced, const char *why)
+{
+    struct cells_place *p = arg;
+    run_note(p->nodes->run, "n%u %s: %s", p->node->index, fenced ? "fences itself" : "cannot start", why);
+    CD_MARK("cells.node_halted");
+    if (!p->leaving)
+        sim_at(p->nodes->run->sim, SUPERVISOR_NS, supervise, p);
+    p->leaving = true;
+}
+
+static struct cells_life *new_life(struct cells_place *p)
+{
+    const struct scn *s = p->nodes->run->scn;
+    struct cells_life_opts o = {
+        .node = p->id,
+        .loops = 1 + (unsigned)scn_get(s, SCN_FLEET_SHARDS),
+        .code = &cells_code,
+        .code_arg = &p->nodes->hooks,
+        .ttl_ms = scn_get(s, SCN_FLEET_TTL) / IO_MS(1),
+        .waker_ms = scn_get(s, SCN_CELLS_WAKER) / IO_MS(1),
+        .fold_ms = scn_get(s, SCN_CELLS_FOLD) / IO_MS(1),
+        .pipeline = (unsigned)scn_get(s, SCN_CELLS_PIPELINE),
+        .resident_max = (unsigned)scn_get(s, SCN_CELLS_RESIDENT),
+        .requests_max = (unsigned)scn_get(s, SCN_CELLS_REQUESTS),
+        .activations_max = (unsigned)scn_get(s, SCN_CELLS_ACTIVATIONS),
+        .idle_ns = scn_get(s, SCN_CELLS_IDLE),
+        .proof_ns = scn_get(s, SCN_CELLS_PROOF),
+        .operation_ns = scn_get(s, SCN_CELLS_OPERATION),
+        .alarm_resident_ms = 3600000,
+        .halted = halted,
+        .arg = p,
+    };
+    return cells_life_new(&o);
+}
+
+/* The first of the loops to boot makes the life. */
+static struct cells_life *life_of(struct run *run, struct fleet_node *n)
+{
+    struct cells_place *p = &nodes_of(run)->place[n->index];
+    if (p->node == NULL) {
+        p->nodes = run->cells;
+        p->node = n;
+        (void)snprintf(p->id, sizeof p->id, "n%u", n->index);
+    }
+    unsigned lives = sim_node_lives(n->node);
+    if (p->lives != lives) {
+        cells_life_free(p->life);
+        p->life = new_life(p);
+        p->lives = lives;
+        p->leaving = p->draining = false;
+    }
+    return p->life;
+}
+
+void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io)
+{
+    (void)sim_bucket(io, "");
+    cells_life_boot(life_of(run, n), io);
+}
+
+void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io)
+{
+    struct cells_place *p = &nodes_of(run)->place[n->index];
+    if (p->life != NULL && p->lives == sim_node_lives(n->node))
+        cells_life_unwind(p->life, io);
+}
+
+void cells_nodes_free(struct run *run)
+{
+    if (run->cells == NULL)
+        return;
+    for (unsigned i = 1; i <= SCN_NODES_MAX; i++)
+        cells_life_free(run->cells->place[i].life);
+    cd_free(run->cells);
+    run->cells = NULL;
+}
