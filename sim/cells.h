@@ -55,7 +55,10 @@ struct cells_load {
     uint64_t round; /* Rises with each look at everything. */
 };
 
-extern const struct cells_class cells_class_ledger;
+extern const struct cells_class cells_class_ledger, cells_class_mix, cells_class_alarm;
+/* What the nodes tell the alarms workload; as alarm_truth_run. */
+const char *cells_alarm_ran(struct cells_load *l, unsigned cell, uint64_t id, int64_t scheduled_ms,
+                            unsigned retry, int64_t wall_ms, struct cd_buf *why);
 
 /* For classes. */
 uint64_t cells_draw(struct cells_client *c, uint64_t n);
@@ -70,6 +73,7 @@ bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why)
 struct cells_nodes;
 void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io);
 void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io);
+void cells_nodes_alarms(struct run *run, struct cells_load *l); /* Who is told of alarms that run. */
 bool cells_nodes_drain(struct run *run, struct fleet_node *n); /* False: it is not up. */
 void cells_nodes_free(struct run *run);
 

@@ -38,7 +38,9 @@ static int obey(struct cell *c, struct cd_str message, struct cd_buf *answer)
 {
     if (cd_str_starts(cell_scope(c), CD_STR("Ledger:")))
         return cells_ledger(c, message, answer);
-    return CD_EUNSUPPORTED;
+    if (cd_str_starts(cell_scope(c), CD_STR("Mix:")))
+        return cells_mix(c, message, answer);
+    return cells_alarm(c, message, answer);
 }
 
 static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
@@ -94,9 +96,7 @@ static void actor_open(void *arg, struct cell *c, struct cell_wire *w)
 
 static void actor_alarm(void *arg, struct cell *c, const struct cell_alarm_run *run)
 {
-    (void)arg;
-    (void)run;
-    cell_alarm_done(c, CELL_ALARM_OK);
+    cells_alarm_run(arg, c, run);
 }
 
 static void actor_wake(void *arg, struct cell *c)

@@ -10,6 +10,8 @@
 
 /* What happens inside of cells, told to the workload at that moment. arg of the code is one of these. */
 struct cells_hooks {
+    /* The alarm that change id has set runs now. */
+    void (*alarm)(void *arg, struct cell *c, uint64_t id, const struct cell_alarm_run *run);
     void *arg;
 };
 
@@ -22,5 +24,8 @@ bool cells_take_u64(struct cd_str *text, uint64_t *out);
 
 /* The classes: each appends its answer. A code: the storage failed. */
 int cells_ledger(struct cell *c, struct cd_str message, struct cd_buf *answer);
+int cells_mix(struct cell *c, struct cd_str message, struct cd_buf *answer);
+int cells_alarm(struct cell *c, struct cd_str message, struct cd_buf *answer);
+void cells_alarm_run(const struct cells_hooks *hooks, struct cell *c, const struct cell_alarm_run *run);
 
 #endif

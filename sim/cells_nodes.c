@@ -22,16 +22,47 @@ struct cells_place { /* A node over all its lives. */
 struct cells_nodes {
     struct run *run;
     struct cells_hooks hooks;
+    struct cells_load *alarms;
     struct cells_place place[SCN_NODES_MAX + 1];
 };
+
+/* "Alarm:7" is 7. */
+static unsigned number_of(struct cd_str scope)
+{
+    uint64_t n;
+    size_t colon = cd_str_find(scope, ':', 0);
+    int rc = colon == SIZE_MAX ? CD_ESYNTAX : cd_str_u64(cd_str_sub(scope, colon + 1, SIZE_MAX), &n);
+    CD_ASSERT(rc == 0); /* Our clients name no other. */
+    return (unsigned)n;
+}
+
+static void alarm_runs(void *arg, struct cell *c, uint64_t id, const struct cell_alarm_run *run)
+{
+    struct cells_nodes *nodes = arg;
+    struct cd_buf why = {0};
+    if (sim_node_life(sim_node_of(cell_io(c))) != SIM_UP)
+        return; /* Of a dead process, whose call ends here. */
+    const char *broken = cells_alarm_ran(nodes->alarms, number_of(cell_scope(c)), id, run->scheduled_ms,
+                                         run->retry_count, io_wall_ms(cell_io(c)), &why);
+    if (broken != NULL)
+        run_fail(nodes->run, RUN_SAFETY, broken, "%s: %s", sim_node_name(sim_node_of(cell_io(c))),
+                 cd_buf_cstr(&why));
+    cd_buf_deinit(&why);
+}
 
 static struct cells_nodes *nodes_of(struct run *run)
 {
     if (run->cells == NULL) {
         run->cells = cd_new(struct cells_nodes);
         run->cells->run = run;
+        run->cells->hooks = (struct cells_hooks){.alarm = alarm_runs, .arg = run->cells};
     }
     return run->cells;
+}
+
+void cells_nodes_alarms(struct run *run, struct cells_load *l)
+{
+    nodes_of(run)->alarms = l;
 }
 
 /* It was told to end, and has: the process exits. */

@@ -253,17 +253,33 @@ static void *ledger_start(struct run *run)
     return start(run, &cells_class_ledger);
 }
 
-const struct load_kind load_ledger = {
-    .name = "ledger",
-    .group = SCN_LOAD_LEDGER,
-    .lasts = SCN_LEDGER_FOR,
-    .start = ledger_start,
-    .boot = boot,
-    .unwind = unwind,
-    .wiped = wiped,
-    .quiet = quiet,
-    .settled = settled,
-    .audit = audit,
-    .drain = drain,
-    .finish = finish,
-};
+static void *storage_start(struct run *run)
+{
+    return start(run, &cells_class_mix);
+}
+
+static void *alarms_start(struct run *run)
+{
+    struct cells_load *l = start(run, &cells_class_alarm);
+    cells_nodes_alarms(run, l);
+    return l;
+}
+
+#define KIND(what, WHAT)                                                                                     \
+    const struct load_kind load_##what = {                                                                   \
+        .name = #what,                                                                                       \
+        .group = SCN_LOAD_##WHAT,                                                                            \
+        .lasts = SCN_##WHAT##_FOR,                                                                           \
+        .start = what##_start,                                                                               \
+        .boot = boot,                                                                                        \
+        .unwind = unwind,                                                                                    \
+        .wiped = wiped,                                                                                      \
+        .quiet = quiet,                                                                                      \
+        .settled = settled,                                                                                  \
+        .audit = audit,                                                                                      \
+        .drain = drain,                                                                                      \
+        .finish = finish,                                                                                    \
+    }
+KIND(ledger, LEDGER);
+KIND(storage, STORAGE);
+KIND(alarms, ALARMS);

@@ -78,7 +78,8 @@ struct load_kind {
     bool (*drain)(void *load, struct fleet_node *n);
     void (*finish)(void *load); /* After the end of the simulation: frees. */
 };
-extern const struct load_kind load_http, load_files, load_ledger;
+extern const struct load_kind load_http, load_files;
+extern const struct load_kind load_ledger, load_storage, load_alarms; /* Of cells: cells.h. */
 extern const struct load_kind load_js; /* Of celld-sim-js alone: sim/js. */
 #define RUN_LOADS_MAX 6
 

@@ -31,6 +31,8 @@
     X(SCN_CELLS, "cells")                                                                                    \
     X(SCN_LOAD_HTTP, "load http")                                                                            \
     X(SCN_LOAD_FILES, "load files")                                                                          \
+    X(SCN_LOAD_STORAGE, "load storage")                                                                      \
+    X(SCN_LOAD_ALARMS, "load alarms")                                                                        \
     X(SCN_LOAD_LEDGER, "load ledger")                                                                        \
     X(SCN_LOAD_JS, "load js")
 
@@ -136,6 +138,14 @@ enum scn_kind {
     X(LEDGER_CLIENTS, SCN_LOAD_LEDGER, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                    \
     X(LEDGER_RATE, SCN_LOAD_LEDGER, "rate", SCN_RATE, 20 * PER_S, 1, 100000 * PER_S, NULL)                   \
     X(LEDGER_FOR, SCN_LOAD_LEDGER, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)                             \
+    X(STORAGE_CELLS, SCN_LOAD_STORAGE, "cells", SCN_COUNT, 4, 1, 40, NULL)                                   \
+    X(STORAGE_CLIENTS, SCN_LOAD_STORAGE, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                  \
+    X(STORAGE_RATE, SCN_LOAD_STORAGE, "rate", SCN_RATE, 20 * PER_S, 1, 100000 * PER_S, NULL)                 \
+    X(STORAGE_FOR, SCN_LOAD_STORAGE, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)                           \
+    X(ALARMS_CELLS, SCN_LOAD_ALARMS, "cells", SCN_COUNT, 4, 1, 40, NULL)                                     \
+    X(ALARMS_CLIENTS, SCN_LOAD_ALARMS, "clients", SCN_COUNT, 2, 1, SCN_CLIENTS_MAX, NULL)                    \
+    X(ALARMS_RATE, SCN_LOAD_ALARMS, "rate", SCN_RATE, 5 * PER_S, 1, 100000 * PER_S, NULL)                    \
+    X(ALARMS_FOR, SCN_LOAD_ALARMS, "for", SCN_TIME, 30 * S, 0, 100000 * S, NULL)                             \
     X(JS_PROJECT, SCN_LOAD_JS, "project", SCN_TEXT, 0, 0, 0, NULL)                                           \
     X(JS_CLIENTS, SCN_LOAD_JS, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                            \
     X(JS_RATE, SCN_LOAD_JS, "rate", SCN_RATE, 20 * PER_S, 1, 100000 * PER_S, NULL)                           \

@@ -30,7 +30,7 @@ static const char no_cells[] = "only cells use the store, and this scenario has 
 
 static bool has_cells(const struct scn *s)
 {
-    return s->has[SCN_LOAD_LEDGER];
+    return s->has[SCN_LOAD_LEDGER] || s->has[SCN_LOAD_STORAGE] || s->has[SCN_LOAD_ALARMS];
 }
 
 static unsigned clients_of(const struct scn *s)
@@ -40,6 +40,8 @@ static unsigned clients_of(const struct scn *s)
         enum scn_setting clients;
     } loads[] = {{SCN_LOAD_HTTP, SCN_HTTP_CLIENTS},
                  {SCN_LOAD_JS, SCN_JS_CLIENTS},
+                 {SCN_LOAD_STORAGE, SCN_STORAGE_CLIENTS},
+                 {SCN_LOAD_ALARMS, SCN_ALARMS_CLIENTS},
                  {SCN_LOAD_LEDGER, SCN_LEDGER_CLIENTS}};
     unsigned sum = 0;
     for (unsigned i = 0; i < CD_COUNT(loads); i++)
