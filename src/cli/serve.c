@@ -434,6 +434,11 @@ static void start_flow(void *arg)
         cli_serve_node_start(s);
         rc = cli_serve_adopt(s, &why);
     }
+    bool own = strcmp(s->ownership, "dev") == 0; /* The store of celld dev is ours. */
+    if ((rc == 0 || rc == IO_NOENT) && !own) {
+        int tested = cli_serve_bucket_wait(s, &why);
+        rc = tested != 0 ? tested : rc;
+    }
     if (rc == IO_NOENT) { /* Nothing was deployed: 404 until something is. config.md 8.8 */
         cd_event(s->control, CD_INFO, "no_deployment", CD_Z("hint", "run `celld deploy`"));
         rc = 0;

@@ -28,6 +28,7 @@ static struct cell_limits limits_of(const struct serve *s)
     l.proof_ns = IO_SEC(cli_num(set, CLI_SET_LTX_DURABILITY_TIMEOUT_SECS));
     l.idle_ns = cli_is_set(set, CLI_SET_IDLE_EVICT_S) ? IO_SEC(cli_num(set, CLI_SET_IDLE_EVICT_S)) : 0;
     l.alarm_resident_ms = (int64_t)cli_num(set, CLI_SET_ALARM_RESIDENT_MS);
+    l.verify_local = cli_num(set, CLI_SET_VERIFY_LOCAL) != 0;
     return l;
 }
 
@@ -84,6 +85,13 @@ void cli_serve_cells_close(struct shard *shard, void (*done)(struct shard *shard
 
 /* ---- The node, on the control loop ---- */
 
+static void on_tested(void *arg)
+{
+    struct serve *s = arg;
+    s->node_tested = true;
+    io_signal_wake(&s->node_news, IO_OK);
+}
+
 static void on_ready(void *arg)
 {
     struct serve *s = arg;
@@ -134,6 +142,7 @@ void cli_serve_node_start(struct serve *s)
                                          .pipeline = (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE),
                                          .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
                                          .sole = dev,
+                                         .tested = on_tested,
                                          .ready = on_ready,
                                          .halt = on_halt,
                                          .hint = on_hint,
@@ -141,17 +150,27 @@ void cli_serve_node_start(struct serve *s)
     s->node = fleet_node_start(&opts);
 }
 
-int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
+static int node_wait(struct serve *s, const bool *what, struct cd_buf *why)
 {
-    while (!s->node_ready && !s->node_halted && !s->stopping) {
+    while (!*what && !s->node_halted && !s->stopping) {
         struct io_op op = {0};
         io_signal_wait(&s->node_news, s->control, &op, NULL);
-        (void)io_await(&op, IO_FOREVER); /* Ready, halted, or stopped: each of them tells. */
+        (void)io_await(&op, IO_FOREVER); /* What, halted, or stopped: each of them tells. */
     }
-    if (s->node_ready && !s->node_halted)
+    if (*what && !s->node_halted)
         return 0;
     cd_buf_addf(why, "%s", s->failure.len > 0 ? cd_buf_cstr(&s->failure) : "the node stops");
     return CD_ECLOSED;
+}
+
+int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why)
+{
+    return node_wait(s, &s->node_tested, why);
+}
+
+int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
+{
+    return node_wait(s, &s->node_ready, why);
 }
 
 void cli_serve_node_stop(struct serve *s)

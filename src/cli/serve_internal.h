@@ -46,6 +46,7 @@ struct serve {
     struct cell_router *router; /* owned */
     struct fleet_node *node; /* owned; NULL: not started */
     struct io_signal node_news;
+    bool node_tested; /* The bucket is one that celld can work with. */
     bool node_ready, node_halted; /* Cells may be claimed; it will not be ready, or is not any more. */
     bool fenced; /* Exit code 3. */
     struct http_server *internal;
@@ -72,6 +73,9 @@ void cli_serve_post(struct io *from, unsigned loop, struct serve *s, struct shar
 
 /* On the control loop: begins to get a lease and all that goes with it (serve_cells.c). */
 void cli_serve_node_start(struct serve *s);
+/* In a fiber: until the bucket was tested, which a node does before it serves anything. CD_ECLOSED: as below.
+ */
+CD_MUST_USE int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why);
 /* In a fiber: until cells can be served. CD_ECLOSED: they never will, why. */
 CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
 /* In a fiber, when the cells of all shards are closed. */

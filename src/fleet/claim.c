@@ -30,7 +30,7 @@ struct pass {
 static int say(struct fleet_claim *c, enum fleet_claim_end end, const char *what, const char *detail)
 {
     c->end = end;
-    (void)snprintf(c->why, sizeof c->why, "%.80s%s%.170s", what, detail[0] != 0 ? ": " : "", detail);
+    (void)snprintf(c->why, sizeof c->why, "%.140s%s%.110s", what, detail[0] != 0 ? ": " : "", detail);
     return IO_OK;
 }
 
@@ -69,7 +69,7 @@ static int read_owner(struct pass *p)
         rc = store_owner_read(&p->owner, cd_buf_str(&s.body), &why);
     }
     if (rc != IO_OK && rc != IO_CANCELED)
-        (void)say(p->c, FLEET_CLAIM_FAILED, "owner.json", why.len != 0 ? cd_buf_cstr(&why) : s.why);
+        (void)say(p->c, FLEET_CLAIM_FAILED, cd_buf_cstr(&p->key), why.len != 0 ? cd_buf_cstr(&why) : s.why);
     cd_buf_deinit(&s.body);
     cd_buf_deinit(&why);
     return rc;

@@ -252,6 +252,8 @@ static void start_flow(void *arg)
     int rc = step_data_dir(n, &why);
     if (rc == IO_OK)
         rc = step_storage_test(n, &why);
+    if (rc == IO_OK && n->o.tested != NULL)
+        n->o.tested(n->o.arg);
     if (rc == IO_OK)
         rc = step_wake_format(n, &why);
     if (rc == IO_OK) {

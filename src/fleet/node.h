@@ -31,6 +31,7 @@ struct fleet_node_opts {
     unsigned pipeline; /* CELLD_LOG_PIPELINE */
     uint64_t fold_ms; /* CELLD_LOG_FOLD_MS */
     bool sole; /* The bucket is private to this process: other sessions are dead (`celld dev`). */
+    void (*tested)(void *arg); /* The bucket keeps what celld rests on. May be NULL. */
     void (*ready)(void *arg); /* Authority is held and the log can be opened: cells may be claimed. */
     void (*halt)(void *arg, enum fleet_halt how, const char *why);
     /* Looks at the alarm of a cell that nobody else will look at: an ordinary cold route that fires nothing
