@@ -1,6 +1,7 @@
 // apps/run.cjs: projects under `celld dev`, unmodified, with what a check module expects of each.
 // usage: run.cjs CELLD WORK PROJECTS [CHECKS [NAME...]]: PROJECTS holds a folder for each; its check is CHECKS/NAME.mjs, or the
-// project's own check.mjs where CHECKS is not given or "-". They run as copies in WORK/run: node_modules of WORK is theirs.
+// project's own check.mjs where CHECKS is not given or "-". They run as copies in WORK/run: node_modules of WORK is theirs, and
+// a check's own too. A check may export `env`, settings of its celld, and may restart celld: what a project keeps, it keeps.
 'use strict';
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -61,36 +62,97 @@ function commandLine(project) {
     return [path.join(project, 'web'), ...workers.filter((name) => name !== 'web').flatMap((name) => ['-c', path.join(project, name)])];
 }
 
+// What a promise gives, unless that takes too long.
+async function soon(promise, what) {
+    let timer;
+    const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`10 s without ${what}`)), 10000); });
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+// A socket whose messages wait until they are asked for.
+function socketTo(port) {
+    return async (target, ...protocols) => {
+        const ws = new WebSocket(`ws://127.0.0.1:${port}${target}`, ...protocols);
+        ws.binaryType = 'arraybuffer';
+        const heard = [];
+        let wake = () => {};
+        ws.addEventListener('message', ({ data }) => { heard.push(data); wake(); });
+        const close = new Promise((resolve) => ws.addEventListener('close', (e) => { resolve(e); wake(e); }));
+        await new Promise((resolve, reject) => {
+            ws.addEventListener('open', resolve, { once: true });
+            ws.addEventListener('error', () => reject(new Error(`no socket at ${target}`)), { once: true });
+        });
+        const next = async () => {
+            while (heard.length === 0) {
+                const end = await soon(new Promise((resolve) => { wake = resolve; }), `a message from ${target}`);
+                if (end !== undefined && heard.length === 0) throw new Error(`closed: ${end.code} ${end.reason}`);
+            }
+            return heard.shift();
+        };
+        return { ws, closed: () => soon(close, `the end of ${target}`), next, send: (data) => ws.send(data) };
+    };
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function until(holds, what, seconds = 10) {
+    for (const end = Date.now() + seconds * 1000; !(await holds()); await sleep(25)) ok(Date.now() < end, `within ${seconds} s: ${what}`);
+}
+
+// One run of celld on a project. It answers when it is ready.
+async function start(project, port, env) {
+    const child = spawn(celld, ['dev', ...commandLine(project), '--port', String(port), '--no-watch', '--logs'], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...env },
+    });
+    const node = { output: '' };
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    node.stop = async (signal) => {
+        child.kill(signal);
+        return ended;
+    };
+    const ready = new Promise((resolve, reject) => {
+        const more = (d) => {
+            node.output += d;
+            if (node.output.includes('ready  http')) resolve();
+        };
+        child.stdout.on('data', more);
+        child.stderr.on('data', more);
+        child.on('exit', (code) => reject(new Error(`celld dev ended with ${code}\n${node.output}`)));
+        setTimeout(() => reject(new Error(`celld dev is not ready after 40 s\n${node.output}`)), 40000).unref();
+    });
+    try {
+        await ready;
+    } catch (error) {
+        await node.stop('SIGKILL');
+        throw error;
+    }
+    return node;
+}
+
 async function run(app) {
     // A copy beside node_modules, where a user has it.
     const project = path.resolve(work, 'run', app);
     fs.rmSync(project, { recursive: true, force: true });
     fs.cpSync(path.join(projects, app), project, { recursive: true });
+    const { default: check, env } = await import(checks === '-' ? path.join(project, 'check.mjs') : checkOf(app));
     const port = await freePort();
-    const child = spawn(celld, ['dev', ...commandLine(project), '--port', String(port), '--no-watch', '--logs'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    const ready = new Promise((resolve, reject) => {
-        const more = (d) => {
-            output += d;
-            if (output.includes('ready  http')) resolve();
-        };
-        child.stdout.on('data', more);
-        child.stderr.on('data', more);
-        child.on('exit', (code) => reject(new Error(`celld dev ended with ${code}`)));
-        setTimeout(() => reject(new Error('celld dev is not ready after 40 s')), 40000).unref();
-    });
-    const ended = new Promise((resolve) => child.on('exit', resolve));
+    let node = await start(project, port, env);
+    // With SIGKILL celld has no time to say good-bye. `change` runs between the two runs.
+    const restart = async (signal = 'SIGTERM', change = () => {}) => {
+        const code = await node.stop(signal);
+        if (signal === 'SIGTERM') equal(code, 0, 'exit code of celld');
+        await change();
+        node = await start(project, port, env);
+    };
     try {
-        await ready;
-        const { default: check } = await import(checkOf(app));
-        await check({ get: client(port), origin: `http://127.0.0.1:${port}`, equal, same, ok });
+        const origin = `http://127.0.0.1:${port}`;
+        await check({ get: client(port), socket: socketTo(port), origin, project, restart, until, sleep, equal, same, ok });
     } catch (error) {
-        error.message += `\n${output}`;
+        error.message += `\n${node.output}`;
         throw error;
     } finally {
-        ready.catch(() => {});
-        child.kill('SIGTERM');
-        await ended;
+        await node.stop('SIGTERM');
     }
 }
 
