@@ -106,7 +106,7 @@ struct cell {
     struct cd_link idle; /* In shard.idle: awake and not active, the longest first. */
     struct cd_link holding; /* In shard.holding: held is not empty. */
     bool storage_used; /* By code that has been stopped: its cursors and open writes go first. */
-    bool why_retryable;
+    bool why_retryable, why_reset;
     uint64_t used_ns; /* When it was last active. */
     uint64_t retry_ns; /* In CELL_RECOVERING. */
     struct cd_buf why; /* Of a reset. */

@@ -133,7 +133,7 @@ void cell_shard_fence(struct cell_shard *s, struct cd_str why)
         struct cell *c = cd_map_value(n);
         cd_buf_clear(&c->why);
         cd_buf_add_str(&c->why, why);
-        c->why_retryable = false;
+        c->why_retryable = c->why_reset = false;
         c->wake = c->look = false;
         cell_feed(c, CELL_EV_FENCE);
         cell_fail_wires(c, &(struct cell_close){.text = why});

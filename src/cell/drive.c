@@ -8,7 +8,8 @@
 static void fail_calls(struct cell *c)
 {
     struct cd_link *k;
-    struct cell_close why = {.text = cd_buf_str(&c->why), .retryable = c->why_retryable};
+    struct cell_close why = {
+        .text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = c->why_reset};
     if (why.text.len == 0 || c->shard->closing)
         why = (struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true};
     while ((k = cd_list_first(&c->calls)) != NULL)
@@ -175,6 +176,7 @@ void cell_reset(struct cell *c, struct cd_str why)
         return;
     c->doomed = true;
     c->why_retryable = false;
+    c->why_reset = true;
     struct cd_buf text = {0}; /* why may lie in c. */
     cd_buf_add_str(&text, why);
     cd_buf_deinit(&c->why);
@@ -201,6 +203,7 @@ void cell_started(struct cell *c, const char *why)
     c->shard->runtimes--;
     c->doomed = false;
     c->why_retryable = false;
+    c->why_reset = true;
     cd_buf_clear(&c->why);
     cd_buf_add_str(&c->why, cd_str(why));
     cell_feed(c, CELL_EV_START_FAILED);

@@ -14,6 +14,7 @@ static void flow_ended(struct io_op *op, int status)
         cd_buf_clear(&c->why);
         cd_buf_add_str(&c->why, cd_buf_str(&f->why));
         c->why_retryable = f->retryable;
+        c->why_reset = false;
         cell_feed(c, f->event);
     }
     cd_buf_deinit(&f->why);

@@ -310,6 +310,13 @@ int storage_sql(struct storage *s, struct cd_str sql, const struct storage_value
             rc = start(s, st, values, n, out);
             break;
         }
+        if (sqlite3_bind_parameter_count(st->stmt) > 0) {
+            statement_free(st);
+            rc = storage_fail_text(s, CD_EINVAL,
+                                   "When executing multiple SQL statements in a single call, only the last "
+                                   "statement can have parameters.");
+            break;
+        }
         rc = run_to_end(s, st);
         if (rc != 0)
             break;

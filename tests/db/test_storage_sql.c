@@ -52,7 +52,10 @@ static void test_several_statements_run_in_one_call(void **state)
     assert_string_equal(bare_sql(b, "INSERT INTO t VALUES(3); SELEC"),
                         "error: near \"SELEC\": syntax error at offset 0: SQLITE_ERROR");
     assert_string_equal(bare_sql(b, "SELECT 1; SELECT ("), "error: incomplete input: SQLITE_ERROR");
-    assert_string_equal(bare_sql(b, "SELECT count(*) FROM t"), "3");
+    assert_string_equal(bare_bind(b, "INSERT INTO t VALUES(4); INSERT INTO t VALUES(?); SELECT 1", &one, 1),
+                        "error: When executing multiple SQL statements in a single call, only the last "
+                        "statement can have parameters.");
+    assert_string_equal(bare_sql(b, "SELECT count(*) FROM t"), "4");
     bare_free(b);
 }
 

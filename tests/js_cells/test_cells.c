@@ -160,6 +160,33 @@ static void test_nothing_of_others_comes_in_while_the_gate_is_held(void **state)
     rig_close(&r);
 }
 
+static void test_a_section_comes_before_those_who_wait(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  async alarm({ retryCount }) {\n"
+                  "    if (retryCount === 2) { console.log(2); return; }\n"
+                  "    const done = this.ctx.blockConcurrencyWhile(async () => {\n"
+                  "      console.log('in', retryCount); await wait(20); console.log('out', retryCount); });\n"
+                  "    console.log('goes on', retryCount);\n"
+                  "    await done;\n"
+                  "  }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    rig_alarm(&r, &c, 1, 1);
+    rig_alarm(&r, &c, 1, 2);
+    rig_run(&r, IO_MS(100));
+    rig_log_is(&r.log, "goes on 0\nin 0\nout 0\ngoes on 1\nin 1\nout 1\n2\n");
+    rig_log_is(&c.log, "started\nalarm 0\nalarm 0\nalarm 0\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
 static void test_a_failed_or_endless_section_resets_the_cell(void **state)
 {
     struct rig r;
@@ -450,6 +477,7 @@ CD_TESTS(cells, cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_
          cmocka_unit_test(test_what_a_constructor_throws_ends_the_start),
          cmocka_unit_test(test_a_constructor_that_blocks_delays_events),
          cmocka_unit_test(test_nothing_of_others_comes_in_while_the_gate_is_held),
+         cmocka_unit_test(test_a_section_comes_before_those_who_wait),
          cmocka_unit_test(test_a_failed_or_endless_section_resets_the_cell),
          cmocka_unit_test(test_abort_ends_the_turn_and_leaves_the_isolate),
          cmocka_unit_test(test_what_an_alarm_throws_is_logged_with_its_scope),

@@ -50,16 +50,16 @@ static void test_a_class_without_a_migration_has_no_sql_and_alarms_need_a_handle
     struct cell c;
     (void)state;
     rig_open(&r,
-             HEAD
-             "export class Kv extends DurableObject {\n"
-             "  constructor(ctx, env) {\n"
-             "    super(ctx, env);\n"
-             "    try { ctx.storage.sql; } catch (e) { console.log(/new_sqlite_classes/.test(e.message)); }\n"
-             "    ctx.storage.setAlarm(5).catch((e) => console.log(e.message));\n"
-             "    ctx.storage.kv.put('a', 1);\n"
-             "    console.log(ctx.storage.kv.get('a'));\n"
-             "  }\n"
-             "}\n",
+             HEAD "export class Kv extends DurableObject {\n"
+                  "  constructor(ctx, env) {\n"
+                  "    super(ctx, env);\n"
+                  "    try { ctx.storage.sql.exec('SELECT 1'); } catch (e) { "
+                  "console.log(/new_sqlite_classes/.test(e.message)); }\n"
+                  "    ctx.storage.setAlarm(5).catch((e) => console.log(e.message));\n"
+                  "    ctx.storage.kv.put('a', 1);\n"
+                  "    console.log(ctx.storage.kv.get('a'));\n"
+                  "  }\n"
+                  "}\n",
              0);
     rig_cell(&r, &c, SCOPE("Kv"));
     rig_log_is(&c.log, "started\n");

@@ -134,7 +134,7 @@ test('counts', () => {
 test('several statements', () => {
     const { sql } = open();
     equal(sql.exec('CREATE TABLE t(x); INSERT INTO t VALUES(1); INSERT INTO t VALUES(2); SELECT max(x)+? AS m FROM t; -- end', 10).one().m, 12);
-    throws(() => sql.exec('INSERT INTO t VALUES(?); SELECT 1', 5), 'Error', 'Wrong number of parameter bindings for SQL query.');
+    throws(() => sql.exec('INSERT INTO t VALUES(?); SELECT 1', 5), 'Error', 'When executing multiple SQL statements in a single call, only the last statement can have parameters.');
     throws(() => sql.exec('SELECT ?', 1, 2), 'Error', 'Wrong number of parameter bindings for SQL query.');
     throws(() => sql.exec('SELECT 1', ...new Array(101).fill(0)), 'Error', 'Wrong number of parameter bindings for SQL query.');
     throws(() => sql.exec(''), 'Error', 'SQL code did not contain a statement.');

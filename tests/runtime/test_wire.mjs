@@ -88,7 +88,7 @@ export class Room extends DurableObject {
         return new Promise(() => {});
     }
     abort() {
-        this.ctx.abort(new Error('reset by hand'));
+        this.ctx.abort('reset by hand');
     }
     async later(ms) {
         await scheduler.wait(ms);
@@ -643,6 +643,11 @@ test('refusals', async (env) => {
     error = await rejects(room(env, 'lost:went away').echo(1), 'Error', 'went away');
     equal(error.durableObjectReset, true);
     await rejects(room(env, 'lost:went away').fetch('http://x'), 'Error', 'went away');
+    const stub = room(env, 'lost:RangeError: too far');
+    for (let i = 0; i < 2; i++) error = await rejects(stub.echo(1), 'RangeError', 'too far');
+    equal(error.durableObjectReset, true);
+    await rejects(room(env, 'lost:TimeoutError: too late').echo(1), 'TimeoutError', 'too late');
+    await rejects(room(env, 'lost:Error: RangeError: as a text').echo(1), 'Error', 'RangeError: as a text');
     await rejects(room(env, 'lost:went away').counter(1).add(1), 'Error', 'went away');
 });
 

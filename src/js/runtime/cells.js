@@ -4,6 +4,7 @@
 import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, replaceable, runIn, shape, startTimer, stopTimer } from './core.js';
 import { Gate, Section } from './gate.js';
 import { env } from './bindings.js';
+import { textOfReset } from './cell_reset.js';
 import { isResponse } from './http.js';
 import { cellClass, loopback } from './worker.js';
 import { DurableObject } from './workers.js';
@@ -16,19 +17,6 @@ const BLOCK_TIMEOUT = 'A call to blockConcurrencyWhile() in a Durable Object wai
 
 // What neighbours put in: newStorage(cell), storage.js; newId(className, text, name), namespaces; serveSession(wire, cell), sessions.
 export const parts = { newStorage: undefined, newId: undefined, serveSession: undefined };
-
-// ---- Texts of resets: the name of an error that is not just "Error" comes first, and is taken off where it is thrown again.
-
-const NAMES = new Set(['EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError', 'DataCloneError', 'AbortError', 'TimeoutError']);
-
-export function resetText(error) {
-    try {
-        const text = error instanceof Error ? `${error.message}` : `${error}`;
-        return error instanceof Error && NAMES.has(error.name) ? `${error.name}: ${text}` : text;
-    } catch {
-        return 'an error without a text';
-    }
-}
 
 // ---- Cells
 
@@ -150,7 +138,7 @@ export class Cell {
 
     // Discards the instance; does not return. Whoever waits for the cell gets the text.
     reset(error) {
-        cell_abort(this.eventId, resetText(error));
+        cell_abort(this.eventId, textOfReset(error));
     }
 
     // Runs fn while no other event of the cell does: a promise of what it gives. When it takes too long the cell is reset with the
@@ -174,18 +162,13 @@ export class Cell {
         const { section } = frame;
         context.hold();
         const timer = runIn(frame, startTimer, undefined, context, BLOCK_MAX_MS, () => this.reset(new Error(text)), true);
-        let result;
-        try {
-            result = runIn(frame, fn);
-        } catch (error) {
-            result = Promise.reject(error);
-        }
         const over = () => {
             stopTimer(timer);
             if (--section.depth === 0) context.gate.release(section);
             context.release();
         };
-        return Promise.resolve(result).then(
+        // Not at once: a constructor goes on to its end first.
+        return Promise.resolve().then(() => runIn(frame, fn)).then(
             (value) => {
                 over();
                 return value;
@@ -244,7 +227,7 @@ export class DurableObjectState {
         if (arguments.length === 0) throw new TypeError("Failed to execute 'waitUntil' on 'DurableObjectState': 1 argument required, but only 0 present.");
         this.#cell.context.waitUntil(promise);
     }
-    blockConcurrencyWhile(fn) {
+    async blockConcurrencyWhile(fn) {
         if (typeof fn !== 'function') throw new TypeError("Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': parameter 1 is not of type 'Function'.");
         return this.#cell.block(fn, BLOCK_TIMEOUT, true);
     }
@@ -274,7 +257,7 @@ export class DurableObjectState {
     }
     abort(reason = 'Application called abort() to reset Durable Object.', options = undefined) {
         if (options?.retryAlarm === false) throw absent('The option retryAlarm of ctx.abort()');
-        this.#cell.reset(reason);
+        this.#cell.reset(`${reason}`);
     }
 }
 shape(DurableObjectState);
@@ -290,7 +273,7 @@ export function cellStart(id, className, text, name) {
     } catch (error) {
         cell.report('constructor', error);
         cell.context.end();
-        return resetText(error);
+        return textOfReset(error);
     }
     return undefined;
 }

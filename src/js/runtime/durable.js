@@ -1,5 +1,6 @@
 // durable.js: DurableObjectNamespace, its ids and stubs: how Workers get at cells. services.md 1.2.
 import { BodyState } from './body.js';
+import { errorOfReset, textOfReset } from './cell_reset.js';
 import { shape } from './core.js';
 import { newObjectStub } from './service.js'; // Before the next ones: the modules of calls need each other.
 import { dropMessage, settleMessage } from './rpc_message.js';
@@ -52,7 +53,7 @@ export class CellChannel {
         if (this.#broken !== null) throw this.#broken();
         const session = new Session(wire_open(from.id, this.#script, `${this.#className}:${this.#id}`, this.#name), from);
         session.onLost = (error) => {
-            if (error.durableObjectReset === true) this.#broken = () => Object.assign(new Error(error.message), error);
+            if (error.durableObjectReset === true) this.#broken = () => Object.assign(errorOfReset(textOfReset(error)), error);
         };
         return session;
     }

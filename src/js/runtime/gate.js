@@ -20,13 +20,14 @@ export class Gate {
     #holder = null; // Section
     #waiting = []; // functions
     #turning = false; // A turn for the next one was asked for.
+    #entering = false; // One that waited comes in: it does not wait again.
 
     constructor(context) {
         this.#context = context;
     }
     // Whether something for that section, undefined for the cell at large, may come in now.
     lets(section) {
-        return this.#holder === null ? this.#waiting.length === 0 : section === this.#holder;
+        return this.#holder === null ? this.#entering || this.#waiting.length === 0 : section === this.#holder;
     }
     holds(section) {
         return section !== undefined && section === this.#holder;
@@ -36,9 +37,10 @@ export class Gate {
         this.#waiting.push(fn);
         this.#next();
     }
-    // Closes it for the section. False: another one holds it, or others came before; then taken() follows in its turn.
+    // Closes it for the section, at once even before those that wait: what asks for it has come in already. False: another one holds it;
+    // then taken() follows in its turn.
     take(section, taken) {
-        const free = this.lets(undefined);
+        const free = this.#holder === null;
         if (free) this.#holder = section;
         else {
             this.queue(() => {
@@ -61,7 +63,12 @@ export class Gate {
             if (this.#holder !== null) return; // It will come here again.
             const fn = this.#waiting.shift();
             this.#next();
-            fn();
+            this.#entering = true;
+            try {
+                fn();
+            } finally {
+                this.#entering = false;
+            }
         }, true);
     }
 }

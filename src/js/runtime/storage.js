@@ -41,13 +41,15 @@ const undefinedValue = () => new TypeError('put() called with undefined value.')
 
 function putAll(number, pairs) {
     const flat = [];
+    const add = (key, value) => {
+        if (value !== undefined) flat[flat.length] = key, flat[flat.length] = value; // As in workerd: undefined ones are left out.
+    };
     const map = entries(pairs);
     if (map !== undefined) {
-        for (let i = 0; i < map.length; i += 2) flat[i] = text(map[i]), flat[i + 1] = map[i + 1];
+        for (let i = 0; i < map.length; i += 2) add(text(map[i]), map[i + 1]);
     } else {
-        for (const key of Object.keys(pairs)) flat[flat.length] = key, flat[flat.length] = pairs[key];
+        for (const key of Object.keys(pairs)) add(key, pairs[key]);
     }
-    for (let i = 1; i < flat.length; i += 2) if (flat[i] === undefined) throw undefinedValue();
     storage_put_all(number, flat);
 }
 
@@ -82,7 +84,7 @@ function setAlarm(number, cell, time) {
     const at = time instanceof Date ? Date.prototype.getTime.call(time) : Number(time);
     if (Number.isNaN(at)) throw new TypeError('setAlarm() takes a Date or a number of milliseconds.');
     if (!(at > 0)) throw new TypeError('setAlarm() cannot be called with an alarm time <= 0');
-    if (!cell.hasAlarm()) throw new Error('Your Durable Object class must have an alarm() handler in order to call setAlarm()');
+    if (!cell.hasAlarm()) throw new TypeError('Your Durable Object class must have an alarm() handler in order to call setAlarm()');
     storage_alarm_set(number, Math.min(Math.max(Math.floor(at), wallNow()), 8.64e15)); // The past is now.
 }
 const wallNow = Date.now;
@@ -332,12 +334,7 @@ export class DurableObjectStorage {
         await this.#cell.synced();
     }
     get sql() {
-        if (!this.#cell.sql) {
-            throw new Error(
-                'SQL is not enabled for this Durable Object class. To enable it, list the class under `new_sqlite_classes` of a migration in the configuration of your Worker.',
-            );
-        }
-        return (this.#sql ??= new SqlStorage(this.#number));
+        return (this.#sql ??= new SqlStorage(this.#number, this.#cell.sql));
     }
     get kv() {
         return (this.#kv ??= new SyncKvStorage(LEVEL, this.#number));

@@ -118,7 +118,7 @@ export class SqlStorageCursor {
         return this;
     }
 }
-shape(SqlStorageCursor);
+shape(SqlStorageCursor, 'Cursor');
 
 class RawIterator {
     #next;
@@ -148,19 +148,30 @@ export class SqlStorageStatement {
         throw new TypeError('Illegal constructor');
     }
 }
-shape(SqlStorageStatement);
+shape(SqlStorageStatement, 'Statement');
 
 export class SqlStorage {
     #storage;
+    #enabled;
     #shapes = new Map(); // text of a query -> Shape
-    constructor(storage) {
+    constructor(storage, enabled) {
         this.#storage = storage;
+        this.#enabled = enabled;
+    }
+    // The storage's number, if the class may use SQL.
+    #use() {
+        if (!this.#enabled) {
+            throw new Error(
+                'SQL is not enabled for this Durable Object class. To enable it, list the class under `new_sqlite_classes` of a migration in the configuration of your Worker.',
+            );
+        }
+        return this.#storage;
     }
     exec(query, ...bindings) {
         if (arguments.length === 0) throw new TypeError("Failed to execute 'exec' on 'SqlStorage': 1 argument required, but only 0 present.");
         const text = typeof query === 'string' ? query : `${query}`;
         let known = this.#shapes.get(text);
-        const values = sql_exec(this.#storage, text, known === undefined ? 0 : known.number, ...bindings);
+        const values = sql_exec(this.#use(), text, known === undefined ? 0 : known.number, ...bindings);
         const names = values[NAMES];
         if (names !== undefined) {
             known = new Shape(values[SHAPE], names);
@@ -170,7 +181,7 @@ export class SqlStorage {
         return new SqlStorageCursor(MAKE, this.#storage, known, values);
     }
     get databaseSize() {
-        return sql_size(this.#storage);
+        return sql_size(this.#use());
     }
     get Cursor() {
         return SqlStorageCursor;

@@ -4,6 +4,7 @@
 // that have not come yet, stubs in either direction, streams, a WebSocket) goes over the same wire. An end that has nothing open any
 // more closes the wire.
 import { contextOf, currentFrame, runIn } from './core.js';
+import { errorOfReset } from './cell_reset.js';
 import { newSignal, abortSignal, onAbort, offAbort } from './abort.js';
 import { decode, dropMessage, encodeThrown, knownType, settleMessage } from './rpc_message.js';
 import { Call, Deferred, Failure, Group, PendingClient, failedCall, trafficOf, valueTarget } from './rpc_target.js';
@@ -31,7 +32,7 @@ export const need = (holds, what) => {
 // why: [text, overloaded, retryable, reset] of a wire that was closed for a reason.
 function lossError(why) {
     if (why === undefined) return new Error(NEVER);
-    const error = new Error(why[0]);
+    const error = errorOfReset(why[0]);
     if (why[1]) error.overloaded = true;
     if (why[2]) error.retryable = true;
     if (why[3]) error.durableObjectReset = true;
