@@ -108,7 +108,8 @@ void cell_gate(struct cell *c, struct cell_held *h, cell_held_fn *done)
     }
     if (cd_list_empty(&c->held)) {
         c->held_since_ns = io_now_ns(c->shard->o.io);
-        cd_list_push(&c->shard->holding, &c->holding);
+        if (!cd_link_linked(&c->holding)) /* It is, when all that was held was cancelled since the sweep. */
+            cd_list_push(&c->shard->holding, &c->holding);
     }
     cd_list_push(&c->held, &h->link);
     cell_touch(c);

@@ -39,6 +39,22 @@ static void test_a_reader_waits_for_the_commits_before_it_and_order_is_kept(void
     rig_free();
 }
 
+static void test_a_caller_that_leaves_takes_what_was_held_for_it(void **state)
+{
+    (void)state;
+    rig_open();
+    fake.prove_ns = IO_MS(500);
+    struct call *c = rig_call("C:1", "add 5");
+    rig_run(10);
+    rig_hang_up(c);
+    rig_run(1); /* Nothing is held any more, and no sweep has seen that. */
+    struct call *next = rig_call("C:1", "add 1");
+    rig_run(2000);
+    assert_int_equal(c->messages, 0);
+    assert_string_equal(next->got, "6 ");
+    rig_free();
+}
+
 static void test_with_nothing_unproven_an_answer_leaves_at_once(void **state)
 {
     (void)state;
@@ -387,6 +403,7 @@ CD_TESTS(gate, cmocka_unit_test(test_parked_wires_end_with_the_node),
          cmocka_unit_test(test_what_is_not_committed_at_an_abort_never_is),
          cmocka_unit_test(test_an_answer_waits_for_the_proof_of_what_it_reveals),
          cmocka_unit_test(test_a_reader_waits_for_the_commits_before_it_and_order_is_kept),
+         cmocka_unit_test(test_a_caller_that_leaves_takes_what_was_held_for_it),
          cmocka_unit_test(test_with_nothing_unproven_an_answer_leaves_at_once),
          cmocka_unit_test(test_a_proof_that_does_not_come_resets_the_cell),
          cmocka_unit_test(test_a_row_that_was_cut_is_history_although_its_gate_failed),
