@@ -1,6 +1,9 @@
 /* io_real/log.c: the log of a node (operations.md 7.1). Loops put finished lines into a ring, a thread of its
  * own writes them, so nobody who logs ever waits for a terminal, a pipe or a disk. A full ring drops the
- * newest lines and says how many as soon as there is room again. */
+ * newest lines and says how many as soon as there is room again.
+ *
+ * A line after a quiet time is written at once. Then the writer rests for 5 ms and takes what came meanwhile
+ * in one write: a line for each request would otherwise wake it, and whoever reads the output, each time. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +15,7 @@
 #define LINES_MAX 8192u
 #define BATCH_MAX 64u
 #define END_NS 250000000u
+#define REST_NS 5000000u
 
 struct real_log {
     pthread_mutex_t lock; /* Held for a few instructions at a time, never while writing. */
@@ -24,6 +28,8 @@ struct real_log {
     unsigned first, count;
     uint64_t dropped;
     uint64_t pushed_count, written_count; /* Over the life of the log. */
+    bool resting; /* The writer need not know of a line yet. */
+    unsigned flushing; /* So many wait for written. */
     bool ending;
     bool abandoned; /* The writer is stuck and frees the log when it comes back. */
 };
@@ -115,6 +121,27 @@ static void log_destroy(struct real_log *log)
     cd_free(log);
 }
 
+static struct timespec in_ns(uint64_t ns)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    ns += (uint64_t)t.tv_nsec;
+    t.tv_sec += (time_t)(ns / 1000000000u);
+    t.tv_nsec = (long)(ns % 1000000000u);
+    return t;
+}
+
+/* Locked. Until the time is over, a batch is full, or somebody waits. */
+static void rest(struct real_log *log)
+{
+    struct timespec until = in_ns(REST_NS);
+    int rc = 0;
+    log->resting = true;
+    while (rc == 0 && log->count < BATCH_MAX && log->flushing == 0 && !log->ending)
+        rc = pthread_cond_timedwait(&log->more, &log->lock, &until);
+    log->resting = false;
+}
+
 static void *writer_main(void *arg)
 {
     struct real_log *log = arg;
@@ -137,6 +164,7 @@ static void *writer_main(void *arg)
         log_lock(log);
         log->written_count += n;
         (void)pthread_cond_broadcast(&log->written);
+        rest(log);
     }
     bool abandoned = log->abandoned;
     log_unlock(log);
@@ -158,7 +186,7 @@ struct real_log *real_log_new(int fd, enum cd_event_format format, struct cd_str
     CD_ASSERT(rc == 0);
     rc = pthread_mutex_init(&log->lock, NULL);
     CD_ASSERT(rc == 0);
-    rc = pthread_cond_init(&log->more, NULL);
+    rc = pthread_cond_init(&log->more, &monotonic);
     CD_ASSERT(rc == 0);
     rc = pthread_cond_init(&log->written, &monotonic);
     CD_ASSERT(rc == 0);
@@ -179,7 +207,7 @@ void real_log_event(struct real_log *log, int64_t at_us, enum cd_level level, co
         log->dropped++;
     } else {
         ring_push(log, &line);
-        if (log->count == 1)
+        if (log->resting ? log->count == BATCH_MAX : log->count == 1)
             (void)pthread_cond_signal(&log->more);
     }
     log_unlock(log);
@@ -193,17 +221,16 @@ bool real_log_wanted(const struct real_log *log, enum cd_level level, const char
 
 bool real_log_flush(struct real_log *log, uint64_t timeout_ns)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns % 1000000000u;
-    until.tv_sec += (time_t)(timeout_ns / 1000000000u + ns / 1000000000u);
-    until.tv_nsec = (long)(ns % 1000000000u);
+    struct timespec until = in_ns(timeout_ns);
     log_lock(log);
     uint64_t wanted = log->pushed_count;
     int rc = 0;
+    log->flushing++;
+    (void)pthread_cond_signal(&log->more);
     while (log->written_count < wanted && rc == 0)
         rc = pthread_cond_timedwait(&log->written, &log->lock, &until);
     bool all = log->written_count >= wanted;
+    log->flushing--;
     log_unlock(log);
     return all;
 }

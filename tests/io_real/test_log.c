@@ -103,6 +103,32 @@ static void test_the_end_does_not_wait_for_an_output_that_is_stuck(void **state)
     (void)close(out);
 }
 
+/* Each write is a packet of this pipe, and each read takes one. */
+static void test_lines_in_quick_succession_share_writes(void **state)
+{
+    (void)state;
+    int ends[2];
+    char packet[4096];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_DIRECT), 0);
+    struct real_log *log = real_log_new(ends[1], CD_EVENT_TEXT, CD_STR("info"));
+    say(log, CD_INFO, "first", 0);
+    ssize_t n = read(ends[0], packet, sizeof packet); /* It is not held back. */
+    assert_true(n > 0 && memchr(packet, '\n', (size_t)n) == packet + n - 1);
+    const unsigned total = 40;
+    for (unsigned i = 0; i < total; i++) {
+        say(log, CD_INFO, "next", i);
+        (void)usleep(200);
+    }
+    assert_true(real_log_flush(log, FLUSH_NS));
+    real_log_free(log);
+    (void)close(ends[1]);
+    unsigned packets = 0;
+    while (read(ends[0], packet, sizeof packet) > 0)
+        packets++;
+    assert_true(packets > 0 && packets < total / 2);
+    (void)close(ends[0]);
+}
+
 static void test_an_output_that_is_gone_stops_nobody(void **state)
 {
     (void)state;
@@ -180,6 +206,7 @@ CD_TESTS(log, cmocka_unit_test(test_lines_are_written_whole_and_in_order),
          cmocka_unit_test(test_the_json_format_is_one_object_a_line),
          cmocka_unit_test(test_a_full_ring_drops_lines_and_says_how_many),
          cmocka_unit_test(test_the_end_does_not_wait_for_an_output_that_is_stuck),
+         cmocka_unit_test(test_lines_in_quick_succession_share_writes),
          cmocka_unit_test(test_an_output_that_is_gone_stops_nobody),
          cmocka_unit_test(test_threads_share_a_log),
          cmocka_unit_test(test_events_of_a_loop_go_through_the_filter_into_the_log))
