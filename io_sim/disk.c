@@ -38,16 +38,27 @@ bool sim_disk_rot(struct sim_node *n, const char *path, uint64_t at, unsigned bi
     return sim_fs_find(sim_fs(n), path, false, &i) == 0 && !i->dir && sim_inode_flip(i, at, bit);
 }
 
-int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out)
+static int look(struct sim_node *n, const char *path, bool durable, struct cd_buf *out)
 {
     struct sim_inode *i;
-    int rc = sim_fs_find(sim_fs(n), path, true, &i);
+    int rc = sim_fs_find(sim_fs(n), path, durable, &i);
     if (rc != 0 || i->dir)
         return rc != 0 ? rc : IO_NOENT;
-    char *to = cd_buf_reserve(out, (size_t)i->durable.size);
-    sim_inode_read(&i->durable, to, (size_t)i->durable.size, 0);
-    out->len += (size_t)i->durable.size;
+    const struct sim_pages *p = durable ? &i->durable : &i->now;
+    char *to = cd_buf_reserve(out, (size_t)p->size);
+    sim_inode_read(p, to, (size_t)p->size, 0);
+    out->len += (size_t)p->size;
     return 0;
+}
+
+int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out)
+{
+    return look(n, path, true, out);
+}
+
+int sim_disk_now(struct sim_node *n, const char *path, struct cd_buf *out)
+{
+    return look(n, path, false, out);
 }
 
 uint64_t sim_disk_used(struct sim_node *n)

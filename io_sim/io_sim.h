@@ -222,6 +222,8 @@ CD_MUST_USE bool sim_disk_rot(struct sim_node *n, const char *path, uint64_t at,
 /* The truth, for checkers: what a power loss now could not take away. IO_NOENT when no durable name leads
  * there. */
 CD_MUST_USE int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out);
+/* What programs see now, without a call that counts or can fail. IO_NOENT. */
+CD_MUST_USE int sim_disk_now(struct sim_node *n, const char *path, struct cd_buf *out);
 /* A copy of what the disk shows now; sim_disk_restore puts it back (node dead). For restarts with an old
  * disk. */
 struct sim_image;

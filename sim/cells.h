@@ -72,6 +72,8 @@ bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why)
 /* The nodes, cells_nodes.c; one for all loads of a run. */
 struct cells_nodes;
 void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io);
+void cells_nodes_freeze(struct run *run, struct fleet_node *n);
+void cells_nodes_audit(struct run *run); /* The observers look at everything. */
 void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io);
 void cells_nodes_alarms(struct run *run, struct cells_load *l); /* Who is told of alarms that run. */
 bool cells_nodes_drain(struct run *run, struct fleet_node *n); /* False: it is not up. */

@@ -6,6 +6,7 @@
 #include "db/storage.h"
 
 struct actor {
+    const struct cells_hooks *hooks;
     struct cell *cell;
     struct cd_list talks;
 };
@@ -55,6 +56,7 @@ static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
                     storage_error(cell_storage(c)).ptr);
         cell_abort(c, cd_buf_str(&why));
     } else if (cell_flush(c, &why) == 0) {
+        t->actor->hooks->committed(t->actor->hooks->arg, c);
         cd_buf_addf(&answer, "%llu %llu ", (unsigned long long)cell_epoch(c),
                     (unsigned long long)db_txid(cell_db(c)));
         cd_buf_add_str(&answer, cd_buf_str(&rest));
@@ -77,7 +79,7 @@ static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed};
 static void actor_start(void *arg, struct cell *c)
 {
     struct actor *a = cd_new(struct actor);
-    (void)arg;
+    a->hooks = arg;
     a->cell = c;
     cd_list_init(&a->talks);
     cell_set_user(c, a);

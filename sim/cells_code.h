@@ -12,6 +12,7 @@
 struct cells_hooks {
     /* The alarm that change id has set runs now. */
     void (*alarm)(void *arg, struct cell *c, uint64_t id, const struct cell_alarm_run *run);
+    void (*committed)(void *arg, struct cell *c); /* What a message has done is in the database. */
     void *arg;
 };
 

@@ -5,7 +5,6 @@
 #include "fleet/node.h"
 #include "sim/cells_service.h"
 
-#define DATA_DIR "/d"
 #define STOP_GRACE_NS IO_SEC(1)
 
 struct cells_shard {
@@ -88,7 +87,7 @@ static void shard_open(struct io *at, struct io_msg *m)
                                                         .self = fleet_node_self(l->node),
                                                         .log = fleet_node_log(l->node),
                                                         .folder = fleet_node_folder(l->node),
-                                                        .data_dir = DATA_DIR,
+                                                        .data_dir = CELLS_DATA_DIR,
                                                         .limits = limits});
     l->open_shards++;
 }
@@ -184,7 +183,7 @@ static void control_boot(struct cells_life *l, struct io *io)
     const struct cells_life_opts *o = &l->o;
     l->control = io;
     l->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
-                                                         .data_dir = CD_STR(DATA_DIR),
+                                                         .data_dir = CD_STR(CELLS_DATA_DIR),
                                                          .node = cd_str(o->node),
                                                          .ttl_ms = o->ttl_ms,
                                                          .waker_tick_ms = o->waker_ms,

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 #define CELLS_PORT 81u
+#define CELLS_DATA_DIR "/d"
 #define CELLS_LOOPS_MAX 4u
 
 struct cell_code;

@@ -5,6 +5,7 @@
 #include "sim/cells.h"
 #include "sim/cells_code.h"
 #include "sim/cells_life.h"
+#include "sim/cells_observe.h"
 
 #define DRAIN_POLL_NS IO_MS(10)
 #define SUPERVISOR_NS IO_MS(500) /* How soon a process that ended by itself is started again. */
@@ -23,6 +24,7 @@ struct cells_nodes {
     struct run *run;
     struct cells_hooks hooks;
     struct cells_load *alarms;
+    struct cells_observe *observe;
     struct cells_place place[SCN_NODES_MAX + 1];
 };
 
@@ -50,12 +52,20 @@ static void alarm_runs(void *arg, struct cell *c, uint64_t id, const struct cell
     cd_buf_deinit(&why);
 }
 
+static void committed(void *arg, struct cell *c)
+{
+    struct cells_nodes *nodes = arg;
+    cells_observe_commit(nodes->observe, c);
+}
+
 static struct cells_nodes *nodes_of(struct run *run)
 {
     if (run->cells == NULL) {
         run->cells = cd_new(struct cells_nodes);
         run->cells->run = run;
-        run->cells->hooks = (struct cells_hooks){.alarm = alarm_runs, .arg = run->cells};
+        run->cells->observe = cells_observe_new(run);
+        run->cells->hooks =
+            (struct cells_hooks){.alarm = alarm_runs, .committed = committed, .arg = run->cells};
     }
     return run->cells;
 }
@@ -115,11 +125,18 @@ static void supervise(struct sim *sim, void *arg)
 static void halted(void *arg, bool fenced, const char *why)
 {
     struct cells_place *p = arg;
+    cells_observe_end(p->nodes->observe, cells_life_session(p->life), why);
     run_note(p->nodes->run, "n%u %s: %s", p->node->index, fenced ? "fences itself" : "cannot start", why);
     CD_MARK("cells.node_halted");
     if (!p->leaving)
         sim_at(p->nodes->run->sim, SUPERVISOR_NS, supervise, p);
     p->leaving = true;
+}
+
+static void output(void *arg, const struct cells_output *out)
+{
+    struct cells_place *p = arg;
+    cells_observe_output(p->nodes->observe, out);
 }
 
 static struct cells_life *new_life(struct cells_place *p)
@@ -142,6 +159,7 @@ static struct cells_life *new_life(struct cells_place *p)
         .operation_ns = scn_get(s, SCN_CELLS_OPERATION),
         .alarm_resident_ms = 3600000,
         .halted = halted,
+        .output = output,
         .arg = p,
     };
     return cells_life_new(&o);
@@ -172,6 +190,18 @@ void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io)
     cells_life_boot(life_of(run, n), io);
 }
 
+void cells_nodes_freeze(struct run *run, struct fleet_node *n)
+{
+    struct cells_place *p = &nodes_of(run)->place[n->index];
+    if (p->life != NULL && p->lives == sim_node_lives(n->node))
+        cells_observe_end(run->cells->observe, cells_life_session(p->life), "its process is dead");
+}
+
+void cells_nodes_audit(struct run *run)
+{
+    cells_observe_audit(nodes_of(run)->observe);
+}
+
 void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io)
 {
     struct cells_place *p = &nodes_of(run)->place[n->index];
@@ -185,6 +215,7 @@ void cells_nodes_free(struct run *run)
         return;
     for (unsigned i = 1; i <= SCN_NODES_MAX; i++)
         cells_life_free(run->cells->place[i].life);
+    cells_observe_free(run->cells->observe);
     cd_free(run->cells);
     run->cells = NULL;
 }

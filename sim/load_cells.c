@@ -187,6 +187,13 @@ static void boot(void *load, struct fleet_node *n, struct io *io)
         cells_nodes_boot(n->run, n, io);
 }
 
+static void freeze(void *load, struct fleet_node *n, struct io *io)
+{
+    (void)io;
+    if (n->run->cells_load == load)
+        cells_nodes_freeze(n->run, n);
+}
+
 static void unwind(void *load, struct fleet_node *n, struct io *io)
 {
     if (n->run->cells_load == load)
@@ -218,6 +225,8 @@ static void quiet(void *load)
 static void audit(void *load)
 {
     struct cells_load *l = load;
+    if (l->run->cells_load == l)
+        cells_nodes_audit(l->run);
     l->round++;
 }
 
@@ -272,6 +281,7 @@ static void *alarms_start(struct run *run)
         .lasts = SCN_##WHAT##_FOR,                                                                           \
         .start = what##_start,                                                                               \
         .boot = boot,                                                                                        \
+        .freeze = freeze,                                                                                    \
         .unwind = unwind,                                                                                    \
         .wiped = wiped,                                                                                      \
         .quiet = quiet,                                                                                      \

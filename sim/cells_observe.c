@@ -1,0 +1,114 @@
+#include "sim/cells_observe.h"
+
+#include "db/db.h"
+#include "sim/cell_watch.h"
+#include "sim/cells_code.h"
+
+#define AUDIT_NS IO_SEC(10)
+
+struct cells_observe {
+    struct run *run;
+    struct cell_truth *truth;
+    struct cell_watch watch;
+    struct cd_buf file, path;
+};
+
+static void judge(struct cells_observe *o)
+{
+    const char *why, *broken = cell_truth_broken(o->truth, &why);
+    if (broken != NULL && !run_failed(o->run))
+        run_fail(o->run, RUN_SAFETY, broken, "%s", why);
+}
+
+static void changed(void *arg, const struct sim_store_change *change)
+{
+    (void)change;
+    judge(arg);
+}
+
+static void audit_due(struct sim *sim, void *arg)
+{
+    struct cells_observe *o = arg;
+    if (o->run->phase == RUN_OVER)
+        return;
+    cell_truth_audit(o->truth);
+    judge(o);
+    sim_at(sim, AUDIT_NS, audit_due, o);
+}
+
+struct cells_observe *cells_observe_new(struct run *run)
+{
+    struct cells_observe *o = cd_new(struct cells_observe);
+    o->run = run;
+    o->truth = cell_truth_new();
+    cell_watch(&o->watch, run->sim, o->truth);
+    sim_on_store(run->sim, changed, o);
+    sim_at(run->sim, AUDIT_NS, audit_due, o);
+    return o;
+}
+
+void cells_observe_free(struct cells_observe *o)
+{
+    cell_truth_free(o->truth);
+    cd_buf_deinit(&o->file);
+    cd_buf_deinit(&o->path);
+    cd_free(o);
+}
+
+/* Bytes 16 and 17 of a database tell the size of its pages; 1 is 65536. */
+static uint32_t page_size(struct cd_str file)
+{
+    uint32_t size = (uint32_t)((unsigned char)file.ptr[16] << 8 | (unsigned char)file.ptr[17]);
+    return size == 1 ? 65536 : size;
+}
+
+void cells_observe_commit(struct cells_observe *o, struct cell *c)
+{
+    struct cd_str scope = cell_scope(c);
+    uint64_t txid = db_txid(cell_db(c));
+    cd_buf_clear(&o->file);
+    cd_buf_clear(&o->path);
+    cd_buf_addf(&o->path, CELLS_DATA_DIR "/cells/%.*s/e%llu/db.sqlite", (int)scope.len, scope.ptr,
+                (unsigned long long)cell_epoch(c));
+    int rc = sim_disk_now(sim_node_of(io_current()), cd_buf_cstr(&o->path), &o->file);
+    CD_ASSERT(rc == 0);
+    if (o->file.len < 100 || txid == 0)
+        return; /* Nothing has been written yet. */
+    struct cd_str file = cd_buf_str(&o->file);
+    cell_truth_commit(o->truth, scope, cell_epoch(c), txid, cell_truth_pages(file, page_size(file)));
+    judge(o);
+}
+
+void cells_observe_output(struct cells_observe *o, const struct cells_output *out)
+{
+    struct cell_output shown = {
+        .session = out->session, .scope = out->scope, .now_ns = sim_now_ns(o->run->sim)};
+    struct cd_str text = out->text;
+    if (!cells_answer_take(&text, &shown.epoch, &shown.txid) || run_failed(o->run))
+        return; /* The client says that it is no answer. */
+    cell_truth_output(o->truth, &shown);
+    judge(o);
+}
+
+void cells_observe_end(struct cells_observe *o, struct cd_str session, const char *cause)
+{
+    if (session.len > 0)
+        cell_truth_fence(o->truth, session, cause);
+}
+
+void cells_observe_audit(struct cells_observe *o)
+{
+    if (o->run->phase == RUN_REBUILD)
+        cell_truth_audit_rest(o->truth);
+    else
+        cell_truth_audit(o->truth);
+    judge(o);
+    struct cell_truth_counts n = cell_truth_counts(o->truth);
+    run_note(
+        o->run,
+        "observers: %llu changes of the bucket, %llu rows in %llu slots, %llu claims, %llu takeovers, %llu "
+        "answers, %llu restores",
+        (unsigned long long)n.changes, (unsigned long long)n.rows, (unsigned long long)n.slots,
+        (unsigned long long)n.claims, (unsigned long long)n.takeovers, (unsigned long long)n.outputs,
+        (unsigned long long)n.restores);
+}
