@@ -22,6 +22,7 @@ struct cell_message {
     struct cd_link link; /* In wire.in or wire.out. */
     struct cell_wire *wire; /* The end it goes to; while it is held, the end it comes from. */
     enum cell_message_kind kind;
+    const struct fleet_authority *authority; /* Of the cell that sent it; NULL: none did. */
     bool overloaded, retryable, reset; /* Of a close. */
     struct cd_buf bytes; /* owned; of a close: the text */
 };
@@ -34,6 +35,7 @@ struct cell_wire {
     unsigned peer_loop;
     bool user_gone, close_sent, close_seen, busy; /* busy: on the stack of pump. */
     bool is_cells; /* The cell's end; else the caller's. */
+    bool stale; /* What came was too late: the node had no authority any more. */
     bool parked, counted; /* counted: it takes one of the cell's requests. */
     const struct cell_wire_hooks *hooks;
     void *arg;

@@ -41,6 +41,7 @@ static void post(struct cell_wire *w, struct cell_message *m)
     CD_ASSERT(!w->close_sent);
     w->close_sent = m->kind == CELL_MESSAGE_CLOSE;
     m->wire = w->peer;
+    m->authority = w->cell == NULL ? NULL : w->cell->shard->o.self->authority;
     m->msg.handle = handle;
     io_post(w->io, w->peer_loop, &m->msg);
 }
@@ -85,11 +86,34 @@ static void deliver_done(struct io_op *op, int status)
     pump(w);
 }
 
+/* The process may have been paused since the gate let m go: what a cell says leaves while its node may speak
+ * (fleet.md S4), and the caller hears why the rest does not come. */
+static bool in_time(struct cell_wire *w, struct cell_message *m)
+{
+    if (CD_PLANT("cell.answer-late") || m->authority == NULL ||
+        (!w->stale && fleet_authoritative(m->authority, io_now_ns(w->io))))
+        return true;
+    w->stale = true;
+    if (m->kind != CELL_MESSAGE_CLOSE) {
+        CD_MARK("cell.answer_too_late");
+        return false;
+    }
+    if (m->bytes.len == 0) {
+        cd_buf_add_str(&m->bytes, CD_STR("the node's lease has run out"));
+        m->reset = true;
+    }
+    return true;
+}
+
 static void handle(struct io *at, struct io_msg *msg)
 {
     struct cell_message *m = CD_CONTAINER(msg, struct cell_message, msg);
     struct cell_wire *w = m->wire;
     CD_ASSERT(w->io == at && !w->close_seen);
+    if (!in_time(w, m)) {
+        message_free(m);
+        return;
+    }
     if (m->kind == CELL_MESSAGE_CLOSE) {
         w->close_seen = true;
         if (!w->close_sent) {
