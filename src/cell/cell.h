@@ -63,7 +63,7 @@ void cell_stopped(struct cell *c);
 struct io *cell_io(const struct cell *c);
 struct cell_shard *cell_shard_of(const struct cell *c);
 struct cd_str cell_scope(const struct cell *c);
-struct cd_str cell_script(const struct cell *c);
+struct cd_str cell_script(const struct cell *c); /* Of the first call; empty: none yet. */
 struct cd_str cell_name(const struct cell *c); /* As far as a caller, or the database, told it; else empty. */
 uint64_t cell_epoch(const struct cell *c);
 struct db *cell_db(const struct cell *c);

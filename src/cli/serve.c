@@ -280,6 +280,7 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
     }
     if (before != NULL && before->users == 0)
         cli_generation_free(before);
+    cli_serve_hints_pass(s);
     cd_event(s->control, CD_INFO, "deployment_adopted", CD_S("script", g->app[0]->script),
              CD_Z("version", g->app[0]->version), CD_U("generation", g->number));
     return 0;
@@ -559,6 +560,7 @@ int cli_serve(struct cli *c)
         rc = cli_fail(c, "%s", cd_buf_cstr(&s->failure));
     cli_generation_free(s->current);
     cell_router_free(s->router);
+    cd_map_deinit(&s->hints);
     cd_buf_deinit(&s->data_dir);
     cd_buf_deinit(&s->failure);
     cd_buf_deinit(&s->failed);

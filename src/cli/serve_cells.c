@@ -6,6 +6,8 @@
 #include "fleet/node.h"
 #include "js/cells.h"
 
+#define HINTS_MAX 10000u /* Those above it come with the next look of the node. */
+
 /* ---- Shards ---- */
 
 static struct cell_limits limits_of(const struct serve *s)
@@ -121,10 +123,23 @@ static void on_halt(void *arg, enum fleet_halt how, const char *why)
     cli_serve_stop(s);
 }
 
+/* The node looks for due alarms as soon as it has its lease, when there may be no code yet to run them: a
+ * cell woken then would fail, and wait for the next look of the node. */
 static void on_hint(void *arg, struct cd_str scope)
 {
     struct serve *s = arg;
-    cell_wake_scope(s->router, s->control, scope);
+    if (s->serves)
+        cell_wake_scope(s->router, s->control, scope);
+    else if (s->hints.count < HINTS_MAX)
+        (void)cd_map_put(&s->hints, scope, s);
+}
+
+void cli_serve_hints_pass(struct serve *s)
+{
+    s->serves = true;
+    for (struct cd_map_node *n = cd_map_first(&s->hints); n != NULL; n = cd_map_next(n))
+        cell_wake_scope(s->router, s->control, cd_map_key(n));
+    cd_map_deinit(&s->hints);
 }
 
 void cli_serve_node_start(struct serve *s)

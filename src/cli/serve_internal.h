@@ -2,6 +2,7 @@
 #ifndef CLI_SERVE_INTERNAL_H
 #define CLI_SERVE_INTERNAL_H
 
+#include "base/map.h"
 #include "cli/generation.h"
 #include "cli/node.h"
 #include "cli/command.h"
@@ -48,6 +49,8 @@ struct serve {
     struct io_signal node_news;
     bool node_tested; /* The bucket is one that celld can work with. */
     bool node_ready, node_halted; /* Cells may be claimed; it will not be ready, or is not any more. */
+    bool serves; /* A generation was adopted by all shards. */
+    struct cd_map hints; /* Scopes of cells to wake once there is code for them. */
     bool fenced; /* Exit code 3. */
     struct http_server *internal;
     struct shard *shard; /* owned */
@@ -80,6 +83,8 @@ CD_MUST_USE int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why);
 CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
 /* In a fiber, when the cells of all shards are closed. */
 void cli_serve_node_stop(struct serve *s);
+/* On the control loop, when a generation is served: wakes the cells that were hinted at before. */
+void cli_serve_hints_pass(struct serve *s);
 /* On a shard: stops its cells; done may come from inside the call. */
 void cli_serve_cells_close(struct shard *shard, void (*done)(struct shard *shard));
 

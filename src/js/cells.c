@@ -242,7 +242,7 @@ static void start(void *arg, struct cell *cell)
     struct cd_buf why = {0};
     struct js_worker *w = NULL;
     if (h->site != NULL)
-        w = js_site_cell_worker(h->site, cell_script(cell), &why);
+        w = js_site_cell_worker(h->site, cell_script(cell), cell_scope(cell), &why);
     else
         cd_buf_addf(&why, "no deployment is loaded");
     if (w == NULL) {

@@ -1,6 +1,7 @@
 /* js/site.c: the isolates of an application on one loop. */
 #include "js/site.h"
 
+#include "cell/id.h"
 #include "http/server.h"
 #include "js/worker_internal.h"
 
@@ -235,12 +236,33 @@ static void hosts_retire(struct js_site *s, bool condemned_only)
     }
 }
 
-struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str name, struct cd_buf *why)
+/* Ids tell which namespace they are of, and a namespace is a class of one script. */
+static struct script *script_of_cell(struct js_site *s, struct cd_str scope)
 {
-    struct script *script = script_find(s, name);
+    struct cd_str class_name, instance;
+    if (cell_scope_split(scope, &class_name, &instance) != 0)
+        return NULL;
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        struct cell_namespace ns;
+        struct cell_id id;
+        cell_namespace_init(&ns, s->script[i].bundle->script, class_name);
+        if (cell_id_parse(&id, &ns, instance) == 0)
+            return &s->script[i];
+    }
+    return NULL;
+}
+
+struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str name, struct cd_str scope,
+                                      struct cd_buf *why)
+{
+    struct script *script = name.len > 0 ? script_find(s, name) : script_of_cell(s, scope);
     if (s->closing || s->halted || script == NULL) {
-        cd_buf_addf(why, script == NULL ? "there is no script \"%.*s\"" : "the application is being stopped",
-                    (int)name.len, name.ptr);
+        if (script != NULL)
+            cd_buf_addf(why, "the application is being stopped");
+        else if (name.len > 0)
+            cd_buf_addf(why, "there is no script \"%.*s\"", (int)name.len, name.ptr);
+        else
+            cd_buf_addf(why, "no script has the class of %.*s", (int)scope.len, scope.ptr);
         return NULL;
     }
     hosts_retire(s, true);

@@ -43,8 +43,10 @@ void js_site_fetch(struct js_site *s, struct http_exchange *x, struct cd_str ori
  * not load: why. */
 struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
 /* A worker of that script for one more cell: the fullest that has room, else a new one. runtime.md 1.3.
- * js_site_cell_left says that the cell has ended. */
-struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str script, struct cd_buf *why);
+ * script may be empty, as nobody names it who wakes a cell for its alarm: then it is the one whose namespace
+ * knows the scope. js_site_cell_left says that the cell has ended. */
+struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str script, struct cd_str scope,
+                                      struct cd_buf *why);
 void js_site_cell_left(struct js_site *s, struct js_worker *w);
 bool js_site_closing(const struct js_site *s);
 bool js_site_has(const struct js_site *s, struct cd_str script);

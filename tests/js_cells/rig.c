@@ -39,8 +39,7 @@ struct cd_str cell_scope(const struct cell *c)
 
 struct cd_str cell_script(const struct cell *c)
 {
-    (void)c;
-    return CD_STR("test");
+    return c->woken ? (struct cd_str){0} : CD_STR("test");
 }
 
 struct cd_str cell_name(const struct cell *c)
@@ -357,13 +356,24 @@ static void start_in_loop(struct io *io, void *arg)
     js_cells_code()->start(s->r->cells, s->c);
 }
 
-void rig_cell(struct rig *r, struct cell *c, const char *scope)
+static void cell_begin(struct rig *r, struct cell *c, const char *scope, bool woken)
 {
     memset(c, 0, sizeof *c);
     c->scope = scope;
+    c->woken = woken;
     cd_list_init(&c->held);
     storage_make(c);
     in_loop(r, start_in_loop, &(struct step){.r = r, .c = c});
+}
+
+void rig_cell(struct rig *r, struct cell *c, const char *scope)
+{
+    cell_begin(r, c, scope, false);
+}
+
+void rig_cell_woken(struct rig *r, struct cell *c, const char *scope)
+{
+    cell_begin(r, c, scope, true);
 }
 
 static void alarm_in_loop(struct io *io, void *arg)

@@ -14,6 +14,7 @@
 struct cell {
     struct io *io;
     const char *scope;
+    bool woken; /* For an alarm: no call has told its script. */
     void *user;
     int pins;
     unsigned flushes;
@@ -47,6 +48,7 @@ void rig_run(struct rig *r, uint64_t ns);
 void rig_deploy(struct rig *r, const char *source);
 
 void rig_cell(struct rig *r, struct cell *c, const char *scope); /* Starts it. */
+void rig_cell_woken(struct rig *r, struct cell *c, const char *scope);
 void rig_alarm(struct rig *r, struct cell *c, int64_t at_ms, unsigned retries);
 void rig_prove(struct rig *r, struct cell *c);
 void rig_stop(struct rig *r, struct cell *c, enum cell_stop cause, const char *why);

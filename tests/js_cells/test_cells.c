@@ -1,6 +1,8 @@
 /* Cells in V8: instances, the input gate, resets, alarms, deployments: js/cells.h. */
 #include "rig.h"
 
+#include "cell/id.h"
+
 #include "js/cells_internal.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -470,7 +472,42 @@ static void test_an_isolate_over_its_limit_recovers_when_it_is_given_room(void *
     rig_close(&r);
 }
 
-CD_TESTS(cells, cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_proven),
+/* Nobody calls a cell that has an alarm to run: its id alone tells whose it is. */
+static void test_a_cell_that_is_woken_finds_the_script_of_its_id(void **state)
+{
+    struct rig r;
+    struct cell c, other;
+    struct cell_namespace ns;
+    struct cell_id id;
+    struct cd_buf scope[2] = {0};
+    const struct cd_str script[] = {CD_STR("test"), CD_STR("another")};
+    char text[CELL_ID_TEXT + 1];
+    (void)state;
+    rig_open(&r, HEAD "export class A extends DurableObject { alarm() { console.log('rings'); } }\n", 0);
+    for (unsigned i = 0; i < 2; i++) {
+        cell_namespace_init(&ns, script[i], CD_STR("A"));
+        cell_id_of_name(&id, &ns, CD_STR("ann"));
+        cell_id_text(&id, text);
+        assert_int_equal(cell_scope_of(&scope[i], CD_STR("A"), cd_str(text)), 0);
+    }
+    rig_cell_woken(&r, &c, cd_buf_cstr(&scope[0]));
+    rig_alarm(&r, &c, 1, 0);
+    rig_run(&r, IO_SEC(1));
+    rig_log_is(&c.log, "started\nalarm 0\n");
+    rig_log_is(&r.log, "rings\n");
+    rig_cell_woken(&r, &other, cd_buf_cstr(&scope[1]));
+    assert_false(other.running);
+    assert_non_null(strstr(cd_buf_cstr(&other.log), "no script has the class of A:"));
+    cd_buf_clear(&other.log);
+    stop_all(&r, &c);
+    rig_cell_free(&other);
+    for (unsigned i = 0; i < 2; i++)
+        cd_buf_deinit(&scope[i]);
+    rig_close(&r);
+}
+
+CD_TESTS(cells, cmocka_unit_test(test_a_cell_that_is_woken_finds_the_script_of_its_id),
+         cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_proven),
          cmocka_unit_test(test_an_isolate_over_its_limit_recovers_when_it_is_given_room),
          cmocka_unit_test(test_an_instance_is_made_once_and_gets_ctx_and_env),
          cmocka_unit_test(test_cells_of_an_isolate_share_its_modules_and_nothing_else),
