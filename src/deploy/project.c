@@ -122,7 +122,8 @@ static void list_keys(struct deploy_check *c)
 int deploy_project_parse(struct deploy_project *out, const char *file, const char *shown, struct cd_str text,
                          struct deploy_problems *problems)
 {
-    struct deploy_project p = {0};
+    struct deploy_project p = {.keep_names =
+                                   true}; /* As Wrangler has it: packages look at names of classes. */
     const char *slash = strrchr(file, '/');
     CD_ASSERT(file[0] == '/' && slash != NULL);
     p.file = cd_arena_copy(&p.arena, cd_str(file));

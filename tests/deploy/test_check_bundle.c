@@ -109,11 +109,19 @@ static void test_what_is_wrong_with_flags_is_said(void **state)
         "given too\n");
 }
 
+static void test_names_are_kept_unless_the_file_says_no(void **state)
+{
+    (void)state;
+    struct rig r = rig_accepted("\"minify\": true");
+    assert_true(r.project.keep_names);
+    rig_end(&r);
+}
+
 static void test_what_steers_the_bundler_is_read(void **state)
 {
     (void)state;
     struct rig r = rig_accepted(
-        "\"minify\": true, \"keep_names\": true, \"tsconfig\": \"./tsconfig.build.json\", \"jsx_factory\": "
+        "\"minify\": true, \"keep_names\": false, \"tsconfig\": \"./tsconfig.build.json\", \"jsx_factory\": "
         "\"h\","
         "\"jsx_fragment\": \"Fragment\", \"$schema\": \"node_modules/wrangler/config-schema.json\","
         "\"define\": {\"process.env.X\": \"\\\"a=b\\\"\", \"V\": \"1\"}, \"alias\": {\"lib\": "
@@ -123,7 +131,7 @@ static void test_what_steers_the_bundler_is_read(void **state)
         "\"globs\": "
         "[\"**/*.wasm\"]}, {\"type\": \"Text\", \"globs\": [\"*.md\"]}]");
     const struct deploy_project *p = &r.project;
-    assert_true(p->minify && p->keep_names && !p->no_bundle);
+    assert_true(p->minify && !p->keep_names && !p->no_bundle);
     assert_str_is(p->tsconfig, "tsconfig.build.json");
     assert_str_is(p->jsx_factory, "h");
     assert_str_is(p->jsx_fragment, "Fragment");
@@ -174,5 +182,6 @@ CD_TESTS(check_bundle, cmocka_unit_test(test_what_is_wrong_with_rules_is_said),
          cmocka_unit_test(test_what_is_wrong_with_simple_keys_is_said),
          cmocka_unit_test(test_no_bundle_leaves_nothing_to_the_bundler),
          cmocka_unit_test(test_what_is_wrong_with_flags_is_said),
+         cmocka_unit_test(test_names_are_kept_unless_the_file_says_no),
          cmocka_unit_test(test_what_steers_the_bundler_is_read),
          cmocka_unit_test(test_main_may_have_any_ending_of_javascript))

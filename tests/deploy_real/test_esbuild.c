@@ -297,9 +297,8 @@ static void test_jsx_names_and_tsconfig_reach_the_bundler(void **state)
     (void)state;
     rig_open(&r);
     rig_put(&r, "wrangler.json",
-            HELLO
-            ", \"jsx_factory\": \"h\", \"jsx_fragment\": \"F\", \"keep_names\": true, \"minify\": true, "
-            "\"tsconfig\": \"ts.json\"}");
+            HELLO ", \"jsx_factory\": \"h\", \"jsx_fragment\": \"F\", \"minify\": true, "
+                  "\"tsconfig\": \"ts.json\"}");
     rig_put(&r, "src/index.js", "import { named } from '@/deep'; export default [<><b/></>, named];");
     rig_put(&r, "lib/deep.js", "export function named() {}");
     rig_put(&r, "ts.json", "{\"compilerOptions\": {\"paths\": {\"@/*\": [\"./lib/*\"]}}}");
