@@ -161,11 +161,21 @@ static void held_done(struct cell_held *h, int status, struct cd_str why)
     release(w);
 }
 
+/* The gate of a cell that is out of memory is shut, but there is no code whose state a message could show: it
+ * is of who keeps the wire, like the automatic answer of a WebSocket. */
+static bool is_keepers(const struct cell_wire *w)
+{
+    const struct cell *c = w->cell;
+    enum cell_phase p = c->state.phase;
+    bool runs = p == CELL_STARTING || cell_phase_awake(p) || p == CELL_STOPPING || p == CELL_FENCED;
+    return w->parked && !w->user_gone && c->gate_failed && !runs && cd_list_empty(&w->out);
+}
+
 /* Behind the gate, and behind what waits there. */
 static void send(struct cell_wire *w, struct cell_message *m)
 {
     m->wire = w;
-    if (w->cell == NULL) {
+    if (w->cell == NULL || (w->is_cells && is_keepers(w))) {
         post(w, m);
         return;
     }

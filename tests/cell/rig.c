@@ -77,6 +77,10 @@ static void set_alarm(struct cell *c, const char *ms)
 static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
     struct talk *t = arg;
+    if (t->actor == NULL) { /* Parked: an answer without the cell. */
+        say(w, cd_buf_cstr(bytes));
+        return;
+    }
     struct cell *c = t->actor->cell;
     struct storage *s = cell_storage(c);
     const char *text = cd_buf_cstr(bytes);

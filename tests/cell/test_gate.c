@@ -338,6 +338,33 @@ static void test_a_parked_wire_does_not_keep_the_cell_and_wakes_it(void **state)
     rig_free();
 }
 
+static void test_who_keeps_a_parked_wire_answers_without_the_cell(void **state)
+{
+    (void)state;
+    rig_open();
+    struct call *c = rig_call("C:1", "served");
+    rig_send(c, "park");
+    rig_run(100);
+    assert_string_equal(rig_ask("C:1", "add 1"), "1");
+    rig_evict("C:1");
+    assert_string_equal(rig_phase("C:1"), "dormant");
+    rig_send(c, "pong");
+    rig_run(10);
+    assert_string_equal(c->got, "pong ");
+    assert_string_equal(rig_phase("C:1"), "dormant");
+    assert_int_equal(rig.starts, 1);
+    /* After a reset as well. */
+    assert_string_equal(rig_ask("C:1", "abort on purpose"), "on purpose");
+    rig_run(1000);
+    rig_send(c, "pong");
+    rig_run(10);
+    assert_string_equal(c->got, "pong pong ");
+    assert_false(c->closed);
+    rig_hang_up(c);
+    rig_run(10);
+    rig_free();
+}
+
 static void test_parked_wires_end_with_the_node(void **state)
 {
     (void)state;
@@ -398,7 +425,8 @@ static void test_what_is_not_committed_at_an_abort_never_is(void **state)
     rig_free();
 }
 
-CD_TESTS(gate, cmocka_unit_test(test_parked_wires_end_with_the_node),
+CD_TESTS(gate, cmocka_unit_test(test_who_keeps_a_parked_wire_answers_without_the_cell),
+         cmocka_unit_test(test_parked_wires_end_with_the_node),
          cmocka_unit_test(test_a_parked_wire_outlives_a_reset_unless_something_of_it_is_held),
          cmocka_unit_test(test_what_is_not_committed_at_an_abort_never_is),
          cmocka_unit_test(test_an_answer_waits_for_the_proof_of_what_it_reveals),
