@@ -260,6 +260,7 @@ static void start(void *arg, struct cell *cell)
     js_event_init(&c->event, w, &cell_type);
     cell_set_user(cell, c);
     js_cell_touch(&c->event);
+    js_parked_attach(c); /* The constructor asks for its sockets. */
     instance_make(c, &why);
     if (c->reset) { /* ctx.abort() in the constructor, or the isolate was given up. */
         cd_buf_clear(&why);
@@ -268,12 +269,12 @@ static void start(void *arg, struct cell *cell)
     if (why.len > 0) {
         if (!c->ended)
             js_event_end(&c->event, NULL);
+        (void)js_parked_detach(c); /* What waits is kept: the cell is woken again for it. */
         cell_set_user(cell, NULL);
         cell_free(c);
         cell_started(cell, cd_buf_cstr(&why));
     } else {
         c->starting = false;
-        js_parked_attach(c);
         cell_started(cell, NULL);
         activity(c);
     }
