@@ -101,8 +101,8 @@ static void learn(struct cell *c)
 {
     struct cd_buf name = {0};
     if (storage_name(c->storage, &name) == 0) {
-        cd_free(c->name);
-        c->name = cd_str_dup(cd_buf_str(&name));
+        cd_buf_deinit(&c->name);
+        c->name = cd_buf_move(&name);
         c->named = true;
     } else {
         c->named = false;

@@ -62,7 +62,8 @@ struct cell_order {
     struct io_msg msg;
     struct cell_router *router;
     struct cell_wire *wire; /* owned; NULL: only look */
-    char *scope, *script, *name; /* owned; script and name NULL for a look */
+    char *scope, *script; /* owned; script NULL for a look */
+    struct cd_buf name; /* Any bytes; empty: nobody told. */
 };
 
 struct cell_router {
@@ -88,7 +89,8 @@ struct cell_flow {
 
 struct cell {
     struct cell_shard *shard;
-    char *scope, *script, *name; /* owned; script and name may be NULL */
+    char *scope, *script; /* owned; script may be NULL */
+    struct cd_buf name; /* Any bytes; empty: nobody told. */
     void *user, *parked;
     struct cell_state state;
     unsigned requests, pins, nest;

@@ -27,8 +27,8 @@ int cell_flush(struct cell *c, struct cd_buf *why)
     }
     int rc = 0;
     /* The name goes with the first write: an alarm that wakes the cell knows it then. */
-    if (!c->named && c->name != NULL && storage_depth(c->storage) == 0 && storage_uncommitted(c->storage)) {
-        rc = storage_name_set(c->storage, cd_str(c->name));
+    if (!c->named && c->name.len > 0 && storage_depth(c->storage) == 0 && storage_uncommitted(c->storage)) {
+        rc = storage_name_set(c->storage, cd_buf_str(&c->name));
         c->named = rc == 0;
     }
     if (rc == 0)

@@ -23,7 +23,7 @@ void cell_order_free(struct cell_order *o)
 {
     cd_free(o->scope);
     cd_free(o->script);
-    cd_free(o->name);
+    cd_buf_deinit(&o->name);
     cd_free(o);
 }
 
@@ -62,7 +62,7 @@ struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct c
     struct cell_order *o = cd_new(struct cell_order);
     o->scope = cd_str_dup(target->scope);
     o->script = cd_str_dup(target->script);
-    o->name = cd_str_dup(target->name);
+    cd_buf_add_str(&o->name, target->name);
     struct cell_wire *mine = cell_wire_pair(io, cell_scope_loop(target->scope, r->loops), &o->wire);
     if (from != NULL)
         cell_wire_bind(mine, from);

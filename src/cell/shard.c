@@ -39,7 +39,7 @@ void cell_forget(struct cell *c)
     cd_link_remove(&c->turn);
     cd_free(c->scope);
     cd_free(c->script);
-    cd_free(c->name);
+    cd_buf_deinit(&c->name);
     cd_buf_deinit(&c->why);
     cd_free(c);
 }
@@ -139,8 +139,8 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
     }
     if (c->script == NULL && o->script[0] != '\0')
         c->script = cd_str_dup(cd_str(o->script));
-    if (c->name == NULL && o->name[0] != '\0' && strlen(o->name) <= 1024)
-        c->name = cd_str_dup(cd_str(o->name));
+    if (c->name.len == 0 && o->name.len <= 1024)
+        cd_buf_add_str(&c->name, cd_buf_str(&o->name));
     if (!cell_request_begin(c)) {
         CD_MARK("cell.overload");
         refuse(w, CELL_OVERLOAD_TEXT, true);
@@ -188,7 +188,7 @@ struct cd_str cell_script(const struct cell *c)
 
 struct cd_str cell_name(const struct cell *c)
 {
-    return cd_str(c->name);
+    return cd_buf_str(&c->name);
 }
 
 uint64_t cell_epoch(const struct cell *c)

@@ -380,7 +380,7 @@ void cell_started(struct cell *c, const char *why)
         if (why == NULL)
             open_one(c, w);
         else
-            cell_wire_close(w, &(struct cell_close){.text = cd_str(why)});
+            cell_wire_close(w, &(struct cell_close){.text = cd_str(why), .reset = true});
     }
     if (why != NULL) {
         cell_free(c);

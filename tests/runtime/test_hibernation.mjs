@@ -37,7 +37,8 @@ export class Room extends DurableObject {
     }
     webSocketClose(ws, code, reason, wasClean) {
         this.ctx.storage.put('closed', [code, reason, wasClean, this.ctx.getWebSockets().length, ws.readyState]);
-        if (code !== 4999) ws.close(code === 1005 ? 1000 : code, reason);
+        if (code === 4998) ws.close(4997, 'of the handler');
+        else if (code !== 4999) ws.close(code === 1005 ? 1000 : code, reason);
     }
     webSocketError(ws, error) {
         this.ctx.storage.put('error', error.message);
@@ -89,6 +90,14 @@ export class Room extends DurableObject {
             await this.ctx.storage.put('n', n + 1);
         };
         await (hold ? this.ctx.blockConcurrencyWhile(work) : work());
+    }
+    // What follows the call comes before what is in it.
+    async order() {
+        const seen = ['before'];
+        const block = this.ctx.blockConcurrencyWhile(() => seen.push('inside'));
+        seen.push('after');
+        await block;
+        return seen;
     }
     // A stub that is made inside the section leads into it.
     reenter(ask) {
@@ -166,6 +175,21 @@ test('messages reach the handler, and the socket answers', async ({ ROOM }) => {
     equal(await two.ask('bye'), 'close 4001 told so true');
 });
 
+test('the handler of a close has the last word', async ({ ROOM }) => {
+    const room = ROOM.getByName('closing');
+    const [one, two] = [await join(room, 'ann'), await join(room, 'bob')];
+    one.ws.close(4998, 'of the client');
+    equal(await one.next(), 'close 4997 of the handler true');
+    two.ws.close(4999, 'alone');
+    await scheduler.wait(20);
+    same(await room.stored('closed'), [4999, 'alone', true, 1, 2]);
+    equal(await room.count(), 0);
+});
+
+test('blockConcurrencyWhile() begins in a turn of its own', async ({ ROOM }) => {
+    same(await ROOM.getByName('order').order(), ['before', 'after', 'inside']);
+});
+
 test('a socket outlives its instance, with tags and attachment', async ({ ROOM }) => {
     const room = ROOM.getByName('sleepy');
     const one = await join(room, 'ann?tag=x');
@@ -214,11 +238,11 @@ test('what a handler throws stays there; one that is too slow is given up', asyn
     same(await room.errors(), [
         'Error: a Hibernatable WebSocket cannot have more than 10 tags',
         `Error: "${'x'.repeat(257)}" is longer than the max tag length (256 characters).`,
-        'TypeError: Cannot call `acceptWebSocket()` if the WebSocket was already accepted via `accept()`',
+        'Error: Cannot call `acceptWebSocket()` if the WebSocket was already accepted via `accept()`',
         'Error: only hibernatable websockets can have tags.',
         "TypeError: Failed to execute 'acceptWebSocket' on 'DurableObjectState': parameter 1 is not of type 'WebSocket'.",
         'RangeError: Request cannot be larger than 2048 bytes. A request of size 2049 was provided.',
-        'RangeError: Event timeout should not exceed 604800000 ms.',
+        'Error: Event timeout should not exceed 604800000 ms.',
         "Error: A WebSocket 'attachment' cannot be larger than 16384 bytes. 'attachment' was 16391 bytes.",
     ]);
     one.ws.close();

@@ -90,6 +90,14 @@ export class Room extends DurableObject {
     abort() {
         this.ctx.abort('reset by hand');
     }
+    abortWith(reason) {
+        this.ctx.abort(reason);
+    }
+    failInBlock() {
+        return this.ctx.blockConcurrencyWhile(() => {
+            throw new RangeError('in a block');
+        });
+    }
     async later(ms) {
         await scheduler.wait(ms);
         this.ctx.abort('reset while others wait');
@@ -187,6 +195,8 @@ export class Room extends DurableObject {
         const url = new URL(request.url);
         switch (url.pathname) {
             case '/echo': return new Response(request.body, { headers: { method: request.method, x: request.headers.get('x') ?? '' } });
+            case '/url': return new Response(request.url);
+            case '/bare': return new Response(null);
             case '/text': return new Response(`text of ${url.host}`);
             case '/json': return Response.json({ got: await request.json() });
             case '/large': return new Response('y'.repeat(3 << 20));
@@ -346,7 +356,9 @@ test('a class that is no DurableObject has no methods for others', async (env) =
 });
 
 test('a constructor that throws, and a class that is not there', async (env) => {
-    await rejects(room(env, 'broken constructor').echo(1), undefined, /no such room/);
+    const broken = room(env, 'broken constructor');
+    equal((await rejects(broken.echo(1), 'RangeError', 'no such room')).durableObjectReset, true);
+    await rejects(broken.echo(1), 'RangeError', 'no such room');
     await rejects(env.NONE.getByName('a').echo(1), undefined, /Nobody/);
 });
 
@@ -462,6 +474,13 @@ test('requests', async (env) => {
     await writer.close();
     equal(await (await through).text(), 'first second');
     equal((await stub.fetch('http://room/empty')).status, 204);
+    equal((await stub.fetch('http://room/empty')).body, null);
+    equal(await (await stub.fetch('http://room/url#part')).text(), 'http://room/url');
+    const bare = await stub.fetch('http://room/bare');
+    ok(bare.body !== null, 'an answer without a body has an empty one');
+    equal(await bare.text(), '');
+    const head = await stub.fetch('http://room/text', { method: 'HEAD' });
+    same([head.status, head.body], [200, null]);
     equal((await stub.fetch('http://room/nowhere')).status, 404);
     const followed = await stub.fetch('http://room/redirect');
     equal(await followed.text(), 'text of room');
@@ -626,6 +645,12 @@ test('a reset ends every call, and breaks the stub', async (env) => {
     await rejects(stub.fetch('http://room/text'), 'Error', 'reset by hand');
     equal(await room(env, 'reset').echo(2), 2);
     await rejects(room(env, 'reset 2').fetch('http://room/abort'), 'Error', 'reset by hand');
+});
+
+test('the reason of a reset', async (env) => {
+    const reasons = [[new RangeError('an error'), 'RangeError: an error'], ['TypeError: a text', 'TypeError: a text'], [new Error('plain'), 'Error: plain'], [7, '7']];
+    for (const [reason, text] of reasons) await rejects(room(env, 'reasons').abortWith(reason), 'Error', text);
+    await rejects(room(env, 'reasons').failInBlock(), 'RangeError', 'in a block');
 });
 
 test('refusals', async (env) => {

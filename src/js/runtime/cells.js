@@ -192,6 +192,19 @@ export class Cell {
 
 // ---- ctx
 
+// Runs fn in a turn of its own: what its caller still does, a constructor above all, comes first.
+const inTurn = (context, fn) =>
+    new Promise((resolve, reject) => {
+        const run = () => {
+            try {
+                resolve(fn());
+            } catch (error) {
+                reject(error);
+            }
+        };
+        startTimer(context, 0, run, true);
+    });
+
 const absent = (name) => new Error(`${name} is not implemented in celld`);
 
 export class DurableObjectState {
@@ -229,7 +242,7 @@ export class DurableObjectState {
     }
     async blockConcurrencyWhile(fn) {
         if (typeof fn !== 'function') throw new TypeError("Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': parameter 1 is not of type 'Function'.");
-        return this.#cell.block(fn, BLOCK_TIMEOUT, true);
+        return this.#cell.block(() => inTurn(this.#cell.context, fn), BLOCK_TIMEOUT, true);
     }
     acceptWebSocket(socket, tags = undefined) {
         sockets.acceptWebSocket(this.#cell, socket, tags);

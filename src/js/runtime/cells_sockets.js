@@ -56,15 +56,16 @@ class Hibernation {
         if (kind === MESSAGE) return this.#run('webSocketMessage', socket, a);
         end.closedIn = true;
         if (kind === CLOSING) {
-            if (!end.halfOpen && !end.closedOut) {
+            const answer = () => {
+                if (end.halfOpen || end.closedOut) return;
                 end.closedOut = true;
                 end.link.close(a, b);
-            }
-            return this.#last(end, 'webSocketClose', socket, a, b, true);
+            };
+            return this.#last(end, answer, 'webSocketClose', socket, a, b, true); // It may close with a code of its own.
         }
         end.aborted = true;
-        if (typeof cell.instance.webSocketError === 'function') return this.#last(end, 'webSocketError', socket, new Error(a === 1006 ? 'WebSocket disconnected without sending Close frame.' : `WebSocket protocol error ${a}: ${b}`));
-        return this.#last(end, 'webSocketClose', socket, a, b, clean);
+        if (typeof cell.instance.webSocketError === 'function') return this.#last(end, nothing, 'webSocketError', socket, new Error(a === 1006 ? 'WebSocket disconnected without sending Close frame.' : `WebSocket protocol error ${a}: ${b}`));
+        return this.#last(end, nothing, 'webSocketClose', socket, a, b, clean);
     }
     #run(name, ...args) {
         const { cell } = this;
@@ -74,8 +75,9 @@ class Hibernation {
         };
         return cell.run(name, call, cell_event_timeout(cell.eventId)).catch((error) => cell.fail(name, error));
     }
-    #last(end, name, ...args) {
+    #last(end, answer, name, ...args) {
         this.#run(name, ...args).then(() => {
+            if (!this.cell.context.ended) answer();
             end.aborted = true;
             this.cell.sockets.delete(this.id);
             if (!this.cell.context.ended) cell_socket_drop(this.cell.eventId, this.id, !end.closedOut);
@@ -106,6 +108,7 @@ export function receive(cell, id, kind, a, b, clean) {
 
 function checkTags(tags) {
     if (tags === undefined || tags === null) return [];
+    if (typeof tags !== 'object') throw new TypeError("Failed to execute 'acceptWebSocket' on 'DurableObjectState': parameter 2 is not a list of tags.");
     const list = [...new Set([...tags].map((tag) => `${tag}`))];
     if (list.length > TAGS_MAX) throw new Error(`a Hibernatable WebSocket cannot have more than ${TAGS_MAX} tags`);
     for (const tag of list) if (tag.length > TAG_MAX) throw new Error(`"${tag}" is longer than the max tag length (${TAG_MAX} characters).`);
@@ -127,7 +130,8 @@ export const getWebSockets = (cell, tag) => cell_sockets(cell.eventId, tag === u
 
 // The record of a socket that this cell accepted.
 function own(cell, socket, what) {
-    const hibernation = isWebSocket(socket) ? hibernationOf(socket)?.hibernation : undefined;
+    if (!isWebSocket(socket)) throw new TypeError('The parameter is not of type WebSocket.');
+    const hibernation = hibernationOf(socket)?.hibernation;
     if (hibernation === undefined || hibernation.cell !== cell) throw new Error(what);
     return hibernation;
 }
@@ -155,7 +159,8 @@ export function getAutoResponseTimestamp(cell, socket) {
 export function setEventTimeout(cell, ms) {
     if (ms === undefined || ms === null) return void cell_event_timeout(cell.eventId, 0);
     ms = Math.trunc(Number(ms));
-    if (!(ms >= 0 && ms <= TIMEOUT_MAX)) throw new RangeError(`Event timeout should not exceed ${TIMEOUT_MAX} ms.`);
+    if (!(ms >= 0)) throw new TypeError('An event timeout is a number of milliseconds that is not negative.');
+    if (ms > TIMEOUT_MAX) throw new Error(`Event timeout should not exceed ${TIMEOUT_MAX} ms.`);
     cell_event_timeout(cell.eventId, ms);
 }
 export const getEventTimeout = (cell) => cell_event_timeout(cell.eventId) ?? null;

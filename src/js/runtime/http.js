@@ -4,6 +4,7 @@ import { Body, bodyOf, bodyState, setBody, BodyState } from './body.js';
 import { Headers, flatHeaders, freezeHeaders, lazyHeaders } from './headers.js';
 import { abortSignal, isSignal, newSignal } from './abort.js';
 import { parseUrl } from './url.js';
+import { DOMException } from './events.js';
 import { isWebSocket } from './websocket.js';
 
 const { status_text } = host;
@@ -95,7 +96,7 @@ export class Request extends Body {
                 const before = context.gone;
                 context.gone = () => {
                     before?.();
-                    abortSignal(signal, new Error('The client has disconnected'));
+                    abortSignal(signal, new DOMException('The client has disconnected', 'AbortError'));
                 };
             }
         }

@@ -9,7 +9,7 @@
 //
 // Nothing of a channel is in reach of user code.
 import { needContext, shape } from './core.js';
-import { bodyState } from './body.js';
+import { BodyState, bodyState } from './body.js';
 import { flatHeaders } from './headers.js';
 import { Request, receivedResponse, requestSignal } from './http.js';
 import { stateOf, wildcard } from './rpc.js';
@@ -27,6 +27,7 @@ const ONE_TIME =
     'To avoid this error in the future, construct this request from a buffer-like body initializer.';
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const BODY_FIELDS = new Set(['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']);
+const NULL_BODY = new Set([101, 204, 205, 304]);
 const nothing = () => {};
 
 // fetch(input, init) of a binding. Redirects are followed, to the same service.
@@ -35,18 +36,19 @@ async function send(channel, input, init) {
     const request = new Request(input, init);
     const signal = requestSignal(request) ?? null;
     signal?.throwIfAborted();
-    let { method, url } = request;
+    let { method } = request;
+    let url = withoutFragment(request.url);
     let fields = flatHeaders(request.headers), state = bodyState(request);
     if (state !== null && state.unusable) throw new TypeError(USED);
     for (let hops = 0; ; hops++) {
         const parts = await once(context, channel, { method, url, fields, cf: request.cf, state }, signal);
         const location = REDIRECTS.has(parts.status) && request.redirect === 'follow' ? field(parts.fields, 'location') : undefined;
-        if (location === undefined) return receivedResponse(parts.status, parts.statusText, parts.fields, url, hops > 0, parts.state, parts.webSocket);
+        if (location === undefined) return receivedResponse(parts.status, parts.statusText, parts.fields, url, hops > 0, answerBody(method, parts), parts.webSocket);
         parts.state?.cancel()?.catch(nothing);
         if (hops === REDIRECTS_MAX) throw new TypeError('Too many redirects.');
         const next = url_parse(location, url);
         if (next === undefined) throw new TypeError(`The service redirected ${url} to an invalid URL: ${location}`);
-        url = next[0];
+        url = withoutFragment(next[0]);
         const toGet = (parts.status === 303 && method !== 'GET' && method !== 'HEAD') || ((parts.status === 301 || parts.status === 302) && method === 'POST');
         if (toGet) {
             method = 'GET';
@@ -65,6 +67,18 @@ async function once(context, channel, request, signal) {
     } finally {
         if (request.state !== null) request.state.used = true;
     }
+}
+
+const withoutFragment = (url) => {
+    const at = url.indexOf('#');
+    return at < 0 ? url : url.slice(0, at);
+};
+
+// As of an answer over HTTP: none for HEAD, and else an empty one where the handler gave none.
+function answerBody(method, { status, state }) {
+    if (method !== 'HEAD') return state ?? (NULL_BODY.has(status) ? null : new BodyState('text', '', null, 0));
+    state?.cancel()?.catch(nothing);
+    return null;
 }
 
 function field(fields, name) {

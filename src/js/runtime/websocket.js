@@ -255,6 +255,7 @@ export class WebSocket extends EventTarget {
         const end = this.#end;
         if (end.state === CONNECTING || this.#url !== null) throw new TypeError("Websockets obtained from the 'new WebSocket()' constructor cannot call accept");
         if (end.state === RELEASED) throw new TypeError("Can't accept() WebSocket that was already used in a response.");
+        if (end.hibernation !== null) throw new TypeError("Can't accept() WebSocket after enabling hibernation.");
         if (end.state === ACCEPTED) return;
         if (options?.allowHalfOpen !== undefined) end.halfOpen = Boolean(options.allowHalfOpen);
         needContext();
@@ -420,8 +421,8 @@ function checkReturnable(end) {
 // A cell accepts one half of a pair for hibernation: make() gives what hears of it. Throws when that cannot be.
 export function hibernate(socket, frame, make) {
     const end = endOf(socket);
-    if (end.state === ACCEPTED && end.hibernation === null) throw new TypeError('Cannot call `acceptWebSocket()` if the WebSocket was already accepted via `accept()`');
-    if (end.state !== WAITING || end.peer === null || end.peer.state !== WAITING) throw new TypeError('Cannot call `acceptWebSocket()` on a WebSocket whose pair was already used, or that is no half of a pair');
+    if (end.state === ACCEPTED && end.hibernation === null) throw new Error('Cannot call `acceptWebSocket()` if the WebSocket was already accepted via `accept()`');
+    if (end.state !== WAITING || end.peer === null || end.peer.state !== WAITING) throw new Error('Cannot call `acceptWebSocket()` on a WebSocket whose pair was already used, or that is no half of a pair');
     end.hibernation = make();
     end.accept(frame);
 }

@@ -2,7 +2,7 @@
 import { allContexts, contextOf, limits, markPlatform, newContext, replaceable, setFrame, shape, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
 import { bodyState, BodyState, encodedBody } from './body.js';
-import { bytesOf } from './streams.js';
+import { ReadableStream, bytesOf } from './streams.js';
 import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
 import { newExport } from './service.js';
@@ -237,6 +237,7 @@ function respond(context, method, response) {
     if (response.status === 0) return fail(context, new TypeError('Return value from serve handler must not be an error response (like Response.error())'));
     let state = bodyState(response);
     if (state !== null && state.unusable) return fail(context, new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.'));
+    if (state === null && method === 'HEAD') state = nobodyKnows(); // What the author says of its length stays.
     try {
         if (state !== null && responseEncoding(response) === 'automatic') state = encodedBody(state, response.headers.get('content-encoding'));
         if (state === null || state.kind === 'text' || state.kind === 'bytes') {
@@ -256,6 +257,9 @@ function respond(context, method, response) {
         },
     );
 }
+
+// A body of unknown length, of which nothing comes.
+const nobodyKnows = () => new BodyState('stream', new ReadableStream({ start: (controller) => controller.close() }), null, -1);
 
 async function stream(context, response, state) {
     const reader = state.stream.getReader();
