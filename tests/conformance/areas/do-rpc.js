@@ -134,7 +134,7 @@ const thrown = async (promise, look) => {
     return 'nothing was thrown';
 };
 const orName = (promise) => promise.then((value) => value, (e) => e.name);
-const PROMISES = (celld) => ({ celld, why: 'runtime.md 6.1: a promise of a call is what it will give, also as an argument; workerd knows that with newer flags' });
+const PROMISES = (celld) => ({ celld, why: 'runtime.md 6.1: a promise of a call is what it will give, also as an argument; workerd refuses it' });
 async function until(get, what) {
     for (let i = 0; i < 200; i++) {
         const value = await get();
@@ -345,7 +345,7 @@ check('a promise of another object as an argument', (t) => orName(callee(t).add(
 
 check('a stream as a result', async (t) => text(await callee(t).stream()), 'over rpc');
 check('a stream as an argument', (t) => callee(t).read(streamOf('sent ', 'along')), 'sent along');
-check('a stream of values', (t) => orName(callee(t).values().then(drain)), 'Error', { celld: [1, 'two', { three: [3] }], why: 'runtime.md 6.3: streams of values cross, too; workerd knows streams of bytes alone' });
+check('a stream of values', (t) => orName(callee(t).values().then(drain)), 'Error', { celld: [1, 'two', { three: [3] }], why: 'runtime.md 6.3: streams of values cross, too; workerd refuses them' });
 check('a stream that breaks off', async (t) => {
     const stream = await callee(t).brokenStream();
     return message(text(stream));
@@ -383,7 +383,7 @@ check('a signal as an argument', async (t) => {
     await sleep(100);
     controller.abort(new Error('stop it'));
     return [await call, await stub.logged()];
-}, ['DataCloneError', []], { celld: [undefined, ['false', 'stop it']], why: 'runtime.md 6.2: signals cross; workerd knows that with newer flags' });
+}, ['DataCloneError', []], { celld: [undefined, ['false', 'stop it']], why: 'runtime.md 6.2: signals cross; workerd refuses it' });
 
 // ---- Stubs of objects and services
 
@@ -395,5 +395,5 @@ check('a stub of an object as a result', async (t) => {
 check('a pipeline through a stub of an object', (t) => callee(t).neighbour('next').add(3, 3), 6);
 check('a service as an argument', (t) => callee(t).useService(t.env.SERVICE), 'hello object');
 check('a service as a result', async (t) => (await callee(t).service()).hello('caller'), 'hello caller');
-check('an entrypoint of ctx.exports as a result', (t) => orName(callee(t).exported().then((service) => service.hello('caller'))), 'DataCloneError', { celld: 'hello caller', why: 'runtime.md 6.2: what has an address crosses; workerd knows that with newer flags' });
+check('an entrypoint of ctx.exports as a result', (t) => orName(callee(t).exported().then((service) => service.hello('caller'))), 'DataCloneError', { celld: 'hello caller', why: 'runtime.md 6.2: what has an address crosses; workerd refuses it' });
 check('a stub of an object for a service', (t) => t.env.SERVICE.fromObject(callee(t)), 21);
