@@ -247,7 +247,7 @@ static void test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_th
     rig.start_fails = "no luck";
     struct call *c = rig_call("C:1", "get");
     rig_run(500);
-    assert_true(c->closed && !c->retryable);
+    assert_true(c->closed && c->reset && !c->retryable);
     assert_string_equal(c->why, "no luck");
     rig.start_fails = NULL;
     assert_string_equal(rig_ask("C:1", "get"), "0");
