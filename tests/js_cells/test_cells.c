@@ -210,6 +210,7 @@ static void test_a_failed_or_endless_section_resets_the_cell(void **state)
     rig_log_is(&r.log, "TypeError: Failed to execute 'blockConcurrencyWhile' on 'DurableObjectState': "
                        "parameter 1 is not of type 'Function'.\n");
     rig_alarm(&r, &c, 1, 0);
+    rig_run(&r, IO_MS(1)); /* The section begins in a turn of its own. */
     rig_log_is(&c.log, "started\nalarm 0\nabort: RangeError: bad\n");
     rig_log_is(&r.log, "uncaught blockConcurrencyWhile of " SCOPE("A") ": RangeError: bad\n");
     rig_stop(&r, &c, CELL_STOP_RESET, "RangeError: bad");
