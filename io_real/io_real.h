@@ -2,7 +2,7 @@
  *
  * A node is loop 0 (control), which runs on the thread that calls io_real_run, and `shards` more loops, each
  * on a thread of its own. It is made, configured, run once and freed. Unless said otherwise, call from the
- * thread that made it. Making a node ignores SIGPIPE for the whole process. */
+ * thread that made it. Making a node ignores SIGPIPE and SIGXFSZ for the whole process. */
 #ifndef IO_REAL_IO_REAL_H
 #define IO_REAL_IO_REAL_H
 

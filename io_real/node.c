@@ -18,6 +18,7 @@ struct io_real *io_real_new(const struct io_real_opts *opts)
 {
     /* A peer that went away is an error of the write that notices it. */
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* A limit of file sizes is an error of a write, as a full disk is. */
     struct io_real *node = cd_new(struct io_real);
     nodes++;
     int rc = pthread_mutex_init(&node->lock, NULL);

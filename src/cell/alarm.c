@@ -66,9 +66,10 @@ void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms)
     due_key(&key, due_ms, cd_str(t->scope));
     (void)cd_map_put(&s->timers, cd_str(t->scope), t);
     (void)cd_map_put(&s->by_due, cd_buf_str(&key), t);
-    bool first = cd_map_value(cd_map_first(&s->by_due)) == t;
+    const struct cell_timer *head = cd_map_value(cd_map_first(&s->by_due));
     cd_buf_deinit(&key);
-    if (first)
+    if (head == t ||
+        head->due_ms <= io_wall_ms(s->o.io)) /* The clock was set forward: nobody has looked yet. */
         arm(s);
 }
 

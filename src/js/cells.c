@@ -29,19 +29,26 @@ static const char *end_text(struct js_cell *c, const char *why)
     return js_site_closing(c->site) ? CODE_UPDATED : why;
 }
 
+void js_cell_ending(struct js_event *e, const char *why)
+{
+    struct js_cell *c = js_cell_of(e);
+    if (c == NULL)
+        return;
+    c->reset = true;
+    if (c->reason.len == 0)
+        cd_buf_addf(&c->reason, "%s", end_text(c, why));
+    if (!c->stopping)
+        c->close = (struct cell_close){.text = cd_buf_str(&c->reason), .reset = true, .retryable = true};
+}
+
 static void cell_end(struct js_event *e, const char *why)
 {
     struct js_cell *c = CD_CONTAINER(e, struct js_cell, event);
     c->ended = true;
     cd_link_remove(&c->touched);
     js_site_cell_left(c->site, c->w);
-    if (why == NULL)
-        return;
-    /* The isolate ends, or is not to be trusted. */
-    c->reset = true;
-    if (c->reason.len == 0)
-        cd_buf_addf(&c->reason, "%s", end_text(c, why));
-    reset_now(c, cd_buf_str(&c->reason));
+    if (why != NULL)
+        reset_now(c, cd_buf_str(&c->reason));
 }
 
 static const struct js_event_type cell_type = {"cell", cell_end};

@@ -73,6 +73,9 @@ void js_effect_cancel(struct js_effect *x);
 
 /* Something of the cell ran in the turn; no effect on other events. */
 void js_cell_touch(struct js_event *e);
+/* The isolate ends, or is not to be trusted, and with it the event: what the ends of its wires say when they
+ * close, if it is a cell. */
+void js_cell_ending(struct js_event *e, const char *why);
 /* After each turn: commits what cells wrote in it, notes which are active, resets the one that said so. */
 void js_cells_turn_end(struct js_worker *w);
 

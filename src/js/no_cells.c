@@ -16,6 +16,11 @@ void js_cell_touch(struct js_event *e)
     (void)e;
 }
 
+void js_cell_ending(struct js_event *e, const char *why)
+{
+    (void)e, (void)why;
+}
+
 void js_cells_turn_end(struct js_worker *w)
 {
     CD_ASSERT(w->cells == 0);

@@ -466,6 +466,8 @@ struct js_event *js_event_get(struct js_worker *w, uint64_t id)
 void js_event_end(struct js_event *e, const char *why)
 {
     cd_map_remove_u64(&e->w->events, e->id);
+    if (why != NULL)
+        js_cell_ending(e, why);
     for (struct cd_link *k; (k = cd_list_pop(&e->asyncs)) != NULL;) {
         struct js_async *s = CD_CONTAINER(k, struct js_async, link);
         s->event = NULL;

@@ -25,6 +25,20 @@ static void test_an_alarm_runs_when_it_is_due_and_once(void **state)
     rig_free();
 }
 
+static void test_a_near_alarm_is_not_held_up_by_one_that_a_step_of_the_clock_made_due(void **state)
+{
+    (void)state;
+    rig_open();
+    (void)rig_ask("C:1", "alarm 3600000");
+    sim_clock_step(rig.node, 7200000);
+    const char *const near[] = {"C:2", "C:3", "C:4", "C:5", "C:6", "C:7"}; /* On both shards. */
+    for (unsigned i = 0; i < CD_COUNT(near); i++)
+        (void)rig_ask(near[i], "alarm 500");
+    rig_run(2000);
+    assert_int_equal(rig.alarms, 1 + CD_COUNT(near));
+    rig_free();
+}
+
 static void test_a_failed_alarm_is_retried_after_two_and_four_seconds(void **state)
 {
     (void)state;
@@ -160,6 +174,7 @@ static void test_a_request_while_an_alarm_runs_is_served(void **state)
 }
 
 CD_TESTS(alarm, cmocka_unit_test(test_an_alarm_runs_when_it_is_due_and_once),
+         cmocka_unit_test(test_a_near_alarm_is_not_held_up_by_one_that_a_step_of_the_clock_made_due),
          cmocka_unit_test(test_a_failed_alarm_is_retried_after_two_and_four_seconds),
          cmocka_unit_test(test_a_dormant_cell_wakes_for_its_alarm),
          cmocka_unit_test(test_an_alarm_that_is_near_keeps_the_cell),

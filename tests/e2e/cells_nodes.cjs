@@ -7,6 +7,8 @@ const path = require('node:path');
 const { equal, ok, until, spawn } = require('./harness.cjs');
 
 const celld = process.argv[3];
+// What the stores' scripts set is for us, not for celld, which knows no such settings.
+const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CELLD_(STORE_|FAULT_|CELLS_)/.test(name)));
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'celld-cells-'));
 process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
 exports.root = root;
@@ -49,7 +51,7 @@ exports.project = (source, classes) => {
 };
 
 exports.deploy = async (project, bucket, env = {}) => {
-    const program = spawn(celld, ['deploy', project, '--bucket', bucket], { env: { ...process.env, ...env } });
+    const program = spawn(celld, ['deploy', project, '--bucket', bucket], { env: { ...own, ...env } });
     const code = await program.exited;
     if (code !== 0) throw new Error(`deploy: exit ${code}: ${program.stderr}`);
 };
@@ -100,12 +102,12 @@ const serving = (program, sign) => {
 // A node on a bucket. before: words that start it, a shell with limits for example.
 exports.node = (bucket, { name = 'one', work, env = {}, before = [] } = {}) => {
     const words = [...before, celld, '--bucket', bucket, '--listen', '127.0.0.1:0'];
-    const all = { ...process.env, CELLD_THREADS: '2', CELLD_NODE: name, CELLD_WATCH: work ?? exports.fresh('work'), ...env };
+    const all = { ...own, CELLD_THREADS: '2', CELLD_NODE: name, CELLD_WATCH: work ?? exports.fresh('work'), ...env };
     return serving(spawn(words[0], words.slice(1), { env: all }), /^celld listening on 127.0.0.1:(\d+) /m);
 };
 exports.dev = (project, env = {}) => {
     const words = ['dev', project, '--port', exports.port(), '--no-watch'];
-    return serving(spawn(celld, words, { env: { ...process.env, CELLD_THREADS: '2', ...env } }), /^ready {2}http:\/\/127\.0\.0\.1:(\d+)$/m);
+    return serving(spawn(celld, words, { env: { ...own, CELLD_THREADS: '2', ...env } }), /^ready {2}http:\/\/127\.0\.0\.1:(\d+)$/m);
 };
 
 // What several objects were told. write() sends one write; check() reads them all back.
