@@ -101,7 +101,10 @@ void cell_gate(struct cell *c, struct cell_held *h, cell_held_fn *done)
         done(h, CD_ECLOSED, cd_buf_str(&c->why));
         return;
     }
+    uint64_t before = c->seq;
     h->stamp = cell_stamp(c);
+    if (h->stamp == before && CD_PLANT("cell.read-passes"))
+        h->stamp = 0;
     if (!c->doomed && cd_list_empty(&c->held) && cell_proven(c, h->stamp) && authoritative(c)) {
         done(h, 0, (struct cd_str){0});
         return;
