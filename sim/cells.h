@@ -66,6 +66,9 @@ unsigned cells_draw_cell(struct cells_client *c); /* Half of them are two cells.
 bool cells_pause(struct cells_client *c, uint64_t ns); /* False: the client is gone or the run has failed. */
 /* Asks a node what is in c->message; the answer, without its front, is *text, borrowed from c->text. */
 enum cells_outcome cells_question(struct cells_client *c, unsigned cell, struct cd_str *text);
+/* Clocks of several nodes differ: then a node that was replaced too early may still answer reads from what it
+ * has (fleet.md 1.1, E5), until it hears of it. Writes it cannot prove. */
+bool cells_reads_may_be_stale(const struct cells_client *c);
 /* False: broken is an invariant; the run has failed. */
 bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why);
 

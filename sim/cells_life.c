@@ -80,6 +80,7 @@ static void shard_open(struct io *at, struct io_msg *m)
     limits.proof_ns = o->proof_ns;
     limits.operation_ns = o->operation_ns;
     limits.alarm_resident_ms = o->alarm_resident_ms;
+    limits.page_size = o->page_size;
     s->cells = cell_shard_new(&(struct cell_shard_opts){.io = at,
                                                         .router = l->router,
                                                         .code = o->code,
@@ -190,6 +191,11 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .pipeline = o->pipeline,
                                                          .fold_ms = o->fold_ms,
                                                          .sole = o->sole,
+                                                         .batch_bytes = o->batch_bytes,
+                                                         .fold = {.cell_rows = o->fold_rows,
+                                                                  .slots = o->fold_slots,
+                                                                  .cache_bytes = o->fold_cache,
+                                                                  .range_bytes = o->fold_range},
                                                          .ready = on_ready,
                                                          .halt = on_halt,
                                                          .hint = on_hint,

@@ -30,7 +30,7 @@ struct cells_life_opts {
     uint64_t ttl_ms, waker_ms, fold_ms;
     unsigned pipeline;
     bool sole;
-    uint64_t target_bytes, fold_rows, fold_slots, fold_cache; /* 0: as in production. */
+    uint64_t batch_bytes, fold_rows, fold_slots, fold_cache, fold_range; /* 0: as in production. */
     uint32_t page_size;
     unsigned resident_max, requests_max, activations_max;
     uint64_t idle_ns, proof_ns, operation_ns;

@@ -48,6 +48,10 @@ static int look(struct cells_client *c, unsigned cell)
         return run_failed(c->load->run) ? -1 : 0;
     if (!cells_take_u64(&text, &seq) || !cells_take_u64(&text, &id) || !cells_take_u64(&text, &armed))
         return strange(c, cell) ? 1 : -1;
+    if (seq < floor && cells_reads_may_be_stale(c)) {
+        CD_MARK("cells.stale_read");
+        return 0;
+    }
     if (!cells_judge(c, alarm_truth_state(t, cell, floor, seq, id, armed == 1, &why), &why))
         return -1;
     return armed == 0;

@@ -40,6 +40,15 @@ bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why)
     return broken == NULL;
 }
 
+bool cells_reads_may_be_stale(const struct cells_client *c)
+{
+    const struct run *run = c->load->run;
+    bool skewed = false;
+    for (unsigned i = 0; i < run->scn->steps; i++)
+        skewed |= run->scn->step[i].action == SCN_SKEW;
+    return skewed && run->nodes > 1 && run->phase < RUN_REBUILD;
+}
+
 /* A node that is in the fleet. */
 static unsigned draw_node(struct cells_client *c)
 {

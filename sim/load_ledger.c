@@ -75,6 +75,11 @@ static int read_from(struct cells_client *c, unsigned cell, uint64_t from)
     struct ledger_entry *e = take_lines(text, &total, &count);
     if (e == NULL)
         return not_an_answer(c, cell) ? 1 : -1;
+    if (total < floor && cells_reads_may_be_stale(c)) {
+        CD_MARK("cells.stale_read");
+        cd_free(e);
+        return 0;
+    }
     bool well = cells_judge(c, ledger_truth_read(t, cell, floor, from, e, count, total, &why), &why);
     cd_free(e);
     return well ? 1 : -1;

@@ -55,7 +55,7 @@ static int probe(struct cells_client *c, unsigned cell)
     struct mix_truth *t = c->load->work;
     struct cd_str text;
     struct cd_buf why = {0};
-    size_t floor = mix_truth_floor(t, cell);
+    size_t floor = cells_reads_may_be_stale(c) ? 0 : mix_truth_floor(t, cell);
     cd_buf_clear(&c->message);
     cd_buf_addf(&c->message, "look");
     if (cells_question(c, cell, &text) != CELLS_ANSWERED)

@@ -105,12 +105,13 @@ enum scn_kind {
     X(SERVER_IDLE_TIMEOUT, SCN_SERVER, "idle-timeout", SCN_TIME, 30 * S, MS, 600 * S, NULL)                  \
     X(CELLS_SOLE, SCN_CELLS, "sole", SCN_COUNT, 0, 0, 1, NULL)                                               \
     X(CELLS_PIPELINE, SCN_CELLS, "pipeline", SCN_COUNT, 4, 1, 64, NULL)                                      \
-    X(CELLS_TARGET, SCN_CELLS, "target", SCN_BYTES, 8 << 20, 64, 8 << 20, NULL)                              \
+    X(CELLS_BATCH, SCN_CELLS, "batch", SCN_BYTES, 8 << 20, 1 << 10, 8 << 20, NULL)                           \
     X(CELLS_FOLD, SCN_CELLS, "fold", SCN_TIME, 30 * S, MS, 3600 * S, NULL)                                   \
     X(CELLS_FOLD_ROWS, SCN_CELLS, "fold-rows", SCN_COUNT, 0, 0, 100000, NULL)                                \
     X(CELLS_FOLD_SLOTS, SCN_CELLS, "fold-slots", SCN_COUNT, 0, 0, 100000, NULL)                              \
     X(CELLS_FOLD_CACHE, SCN_CELLS, "fold-cache", SCN_BYTES, 0, 0, 1 << 30, NULL)                             \
-    X(CELLS_PAGE, SCN_CELLS, "page", SCN_BYTES, 4096, 512, 64 << 10, NULL)                                   \
+    X(CELLS_FOLD_RANGE, SCN_CELLS, "fold-range", SCN_BYTES, 0, 0, 1 << 30, NULL)                             \
+    X(CELLS_PAGE, SCN_CELLS, "page-bits", SCN_COUNT, 12, 9, 16, NULL)                                        \
     X(CELLS_RESIDENT, SCN_CELLS, "resident", SCN_COUNT, 1000, 1, 100000, NULL)                               \
     X(CELLS_REQUESTS, SCN_CELLS, "requests", SCN_COUNT, 64, 1, 1000, NULL)                                   \
     X(CELLS_ACTIVATIONS, SCN_CELLS, "activations", SCN_COUNT, 16, 1, 1000, NULL)                             \

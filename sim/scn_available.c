@@ -61,6 +61,11 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
                       "this program has none; celld-sim has");
     if (s->value[SCN_FLEET_TTL].set && !has_cells(s))
         return refuse(why, name, s->group_line[SCN_FLEET], "fleet ttl=", no_cells);
+    if (scn_get(s, SCN_CELLS_SOLE) == 1 && scn_get(s, SCN_FLEET_NODES) > 1) {
+        cd_buf_addf(why, "%s:%u: sole=1 is a bucket of one node, this fleet has more", name,
+                    s->group_line[SCN_CELLS]);
+        return CD_EUNSUPPORTED;
+    }
     if (clients_of(s) > SCN_CLIENTS_MAX) {
         cd_buf_addf(why, "%s: %u clients in all loads, want at most %d", name, clients_of(s),
                     SCN_CLIENTS_MAX);
@@ -162,6 +167,8 @@ int scn_available(const struct scn *s, const char *name, struct cd_buf *why)
     struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES), .clients = clients_of(s)};
     cast.cells = has_cells(s);
     for (unsigned i = 0; i < s->steps; i++) {
+        if (s->step[i].action == SCN_JOIN && scn_get(s, SCN_CELLS_SOLE) == 1)
+            return refuse(why, name, s->step[i].line, "join", "sole=1 is a bucket of one node");
         if (s->step[i].action == SCN_JOIN)
             cast.joins[s->step[i].a.index] = true;
     }

@@ -136,6 +136,86 @@ static void draw_js(struct scn *s, uint64_t seed, uint64_t chaos_ns)
     draw_fault(s, &r, SCN_JS_ABORT, 1000, 300000);
 }
 
+/* In place of the http and files workloads, in a third of the draws; from a stream of its own as well. Limits
+ * are made tiny, so that edges come within seconds. */
+static void draw_store(struct scn *s, struct cd_rng *r)
+{
+    scn_set(s, SCN_STORE_TOKENS, cd_rng_below(r, 2));
+    uint64_t lo = rounded(log_between(r, MS, 50 * MS)), more = rounded(log_between(r, MS, 200 * MS));
+    scn_set(s, SCN_STORE_LATENCY, lo);
+    s->value[SCN_STORE_LATENCY].hi = lo + more;
+    draw_fault(s, r, SCN_STORE_PAGE, 1, 100);
+    draw_fault(s, r, SCN_STORE_THROTTLED, 100, 100000);
+    draw_fault(s, r, SCN_STORE_FAILS, 100, 100000);
+    draw_fault(s, r, SCN_STORE_LOSES_REQUEST, 100, 100000);
+    draw_fault(s, r, SCN_STORE_LOSES_ANSWER, 100, 100000);
+    draw_fault(s, r, SCN_STORE_LATE, 100, 20000);
+    draw_log(s, r, SCN_STORE_LATE_BY, S, 60 * S);
+}
+
+static void draw_cell_limits(struct scn *s, struct cd_rng *r)
+{
+    draw_log(s, r, SCN_CELLS_PIPELINE, 1, 8);
+    draw_fault(s, r, SCN_CELLS_BATCH, 1 << 10, 64 << 10);
+    draw_log(s, r, SCN_CELLS_FOLD, 10 * MS, 60 * S);
+    draw_fault(s, r, SCN_CELLS_FOLD_ROWS, 1, 64);
+    draw_fault(s, r, SCN_CELLS_FOLD_SLOTS, 1, 64);
+    draw_fault(s, r, SCN_CELLS_FOLD_CACHE, 1 << 10, 1 << 20);
+    draw_fault(s, r, SCN_CELLS_FOLD_RANGE, 1 << 10, 64 << 10);
+    draw_fault(s, r, SCN_CELLS_PAGE, 9, 16);
+    draw_fault(s, r, SCN_CELLS_RESIDENT, 1, 16);
+    draw_fault(s, r, SCN_CELLS_REQUESTS, 1, 16);
+    draw_fault(s, r, SCN_CELLS_ACTIVATIONS, 1, 8);
+    draw_fault(s, r, SCN_CELLS_IDLE, 200 * MS, 20 * S);
+    draw_log(s, r, SCN_CELLS_PROOF, 2 * S, 15 * S);
+    draw_log(s, r, SCN_CELLS_OPERATION, 2 * S, 15 * S);
+    draw_log(s, r, SCN_CELLS_WAKER, 500 * MS, 10 * S);
+    draw_log(s, r, SCN_CELLS_TIMEOUT, S, 15 * S);
+}
+
+static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)
+{
+    static const struct {
+        enum scn_setting clients, cells, rate, lasts;
+    } loads[] = {{SCN_LEDGER_CLIENTS, SCN_LEDGER_CELLS, SCN_LEDGER_RATE, SCN_LEDGER_FOR},
+                 {SCN_STORAGE_CLIENTS, SCN_STORAGE_CELLS, SCN_STORAGE_RATE, SCN_STORAGE_FOR},
+                 {SCN_ALARMS_CLIENTS, SCN_ALARMS_CELLS, SCN_ALARMS_RATE, SCN_ALARMS_FOR}};
+    struct cd_rng r;
+    cd_rng_seed(&r, seed, CD_STR("swarm/cells"));
+    if (!chance(&r, 3))
+        return false;
+    scn_forget(s, SCN_LOAD_HTTP);
+    scn_forget(s, SCN_LOAD_FILES);
+    scn_forget(s, SCN_SERVER);
+    s->value[SCN_DISK_FLIP] = (struct scn_value){0}; /* The file of a database has no checksums. */
+    draw_log(s, &r, SCN_FLEET_TTL, 2 * S, 15 * S);
+    if (scn_get(s, SCN_FLEET_NODES) == 1)
+        scn_set(s, SCN_CELLS_SOLE, cd_rng_below(&r, 2));
+    draw_store(s, &r);
+    draw_cell_limits(s, &r);
+    uint64_t first = cd_rng_below(&r, CD_COUNT(loads));
+    for (unsigned i = 0; i < CD_COUNT(loads); i++) {
+        bool on = i == first || chance(&r, 2);
+        uint64_t clients = between(&r, 1, 4), cells = log_between(&r, 1, 20), rate = log_between(&r, 1, 40);
+        if (!on)
+            continue;
+        scn_set(s, loads[i].clients, clients);
+        scn_set(s, loads[i].cells, cells);
+        scn_set(s, loads[i].rate, rounded(rate) * 1000);
+        scn_set(s, loads[i].lasts, chaos_ns);
+    }
+    return true;
+}
+
+static unsigned cells_clients(const struct scn *s)
+{
+    uint64_t sum = 0;
+    sum += s->has[SCN_LOAD_LEDGER] ? scn_get(s, SCN_LEDGER_CLIENTS) : 0;
+    sum += s->has[SCN_LOAD_STORAGE] ? scn_get(s, SCN_STORAGE_CLIENTS) : 0;
+    sum += s->has[SCN_LOAD_ALARMS] ? scn_get(s, SCN_ALARMS_CLIENTS) : 0;
+    return (unsigned)sum;
+}
+
 /* ---- The plan ---- */
 
 struct plan {
@@ -143,6 +223,8 @@ struct plan {
     struct cd_rng rng;
     unsigned nodes, clients;
     uint64_t end_ns; /* Faults start before. */
+    uint64_t skew_max_ms; /* Of one step of a clock. */
+    uint64_t drift_max_ppm;
 };
 
 /* To the millisecond: what a person reads and the shrinker rounds. */
@@ -231,10 +313,10 @@ static void plan_swizzle(struct plan *p)
 static void plan_skew(struct plan *p)
 {
     struct scn_step t = plan_step(p, SCN_SKEW);
-    t.step_ns = (int64_t)plan_span(p, 1, 100000);
+    t.step_ns = (int64_t)plan_span(p, 1, p->skew_max_ms);
     if (chance(&p->rng, 2))
         t.step_ns = -t.step_ns;
-    t.drift_ppm = (int32_t)rounded(log_between(&p->rng, 10, 50000));
+    t.drift_ppm = (int32_t)rounded(log_between(&p->rng, 10, p->drift_max_ppm));
     if (chance(&p->rng, 2))
         t.drift_ppm = -t.drift_ppm;
     scn_add_step(p->scn, &t);
@@ -258,6 +340,86 @@ static void plan_disk(struct plan *p, enum scn_disk disk)
     }
     if (disk != SCN_DISK_SYNC_FAILS)
         scn_add_step(p->scn, &after);
+}
+
+/* ---- What only cells have ---- */
+
+static void plan_store_cut(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_CUT);
+    t.b = (struct scn_who){SCN_THE_STORE, 0};
+    t.both_ways = chance(&p->rng, 2);
+    t.for_ns = plan_span(p, 10, 20000);
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_store(struct plan *p)
+{
+    static const char *const ops[] = {"put", "put", "put", "get", "list", "delete"};
+    static const char *const patterns[] = {"*", "log/*", "nodes/*", "cells/*", "wake/*", "*owner.json"};
+    struct scn_step t = plan_step(p, SCN_STORE_DOES);
+    if (chance(&p->rng, 2))
+        t.a = (struct scn_who){SCN_ALL_NODES, 0};
+    t.effect = (enum scn_store_effect)cd_rng_below(&p->rng, SCN_STORE_EFFECT_COUNT);
+    const char *op = ops[cd_rng_below(&p->rng, CD_COUNT(ops))];
+    const char *pattern = patterns[cd_rng_below(&p->rng, CD_COUNT(patterns))];
+    if (t.effect <= SCN_STORE_LOSE_REQUEST || chance(&p->rng, 2)) {
+        memcpy(t.name, op, strlen(op) + 1);
+        memcpy(t.pattern, pattern, strlen(pattern) + 1);
+    }
+    t.for_ns = plan_span(p, 10, 20000);
+    if (t.effect == SCN_STORE_SLOW)
+        t.for_ns = plan_span(p, 10, 500); /* Of each request, until the heal. */
+    if (t.effect == SCN_STORE_THROTTLE || t.effect == SCN_STORE_FAIL)
+        t.ppm = (uint32_t)rounded(log_between(&p->rng, 10000, 900000));
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_late(struct plan *p)
+{
+    static const char *const patterns[] = {"log/*", "log/*", "nodes/*", "cells/*", "*owner.json", "wake/*"};
+    struct scn_step t = plan_step(p, SCN_LATE_PUT);
+    t.a = (struct scn_who){0};
+    const char *pattern = patterns[cd_rng_below(&p->rng, CD_COUNT(patterns))];
+    memcpy(t.pattern, pattern, strlen(pattern) + 1);
+    t.for_ns = plan_span(p, 10, 40000);
+    scn_add_step(p->scn, &t);
+}
+
+static void plan_drain(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_DRAIN);
+    scn_add_step(p->scn, &t);
+    struct scn_step restart = {.action = SCN_RESTART, .a = t.a, .wipe = chance(&p->rng, 3)};
+    restart.at_ns = t.at_ns + plan_span(p, 1000, 15000);
+    scn_add_step(p->scn, &restart);
+}
+
+/* A crash in a request to the store. */
+static void plan_store_crash(struct plan *p)
+{
+    static const char *const calls[] = {"store.put", "store.put", "store.get", "store.list", "store.delete"};
+    struct scn_step crash = plan_step(p, SCN_CRASH);
+    crash.kill = chance(&p->rng, 3);
+    const char *call = calls[cd_rng_below(&p->rng, CD_COUNT(calls))];
+    crash.nth = (unsigned)log_between(&p->rng, 1, 64);
+    memcpy(crash.name, call, strlen(call) + 1);
+    scn_add_step(p->scn, &crash);
+    struct scn_step restart = {.action = SCN_RESTART, .a = crash.a, .wipe = chance(&p->rng, 3)};
+    restart.at_ns = crash.at_ns + plan_span(p, 1, 20000);
+    scn_add_step(p->scn, &restart);
+}
+
+static void plan_cells(struct plan *p)
+{
+    static void (*const classes[])(struct plan *p) = {plan_store_cut, plan_store, plan_late, plan_drain,
+                                                      plan_store_crash};
+    for (unsigned class = 0; class < CD_COUNT(classes); class ++) {
+        bool off = chance(&p->rng, 2);
+        uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);
+        for (uint64_t i = 0; !off && i < times; i++)
+            classes[class](p);
+    }
 }
 
 /* One class of macro faults: off in half of the runs, else 1..PLAN_PER_CLASS_MAX times. */
@@ -313,12 +475,20 @@ void swarm_draw(struct scn *s, uint64_t seed)
     bool js = run_has_kind(SCN_LOAD_JS);
     if (js)
         draw_js(s, seed, chaos_ns);
-    struct plan p = {.scn = s, .end_ns = chaos_ns - RECOVER_MARGIN};
+    bool cells = run_has_kind(SCN_LOAD_LEDGER) && draw_cells(s, seed, chaos_ns);
+    struct plan p = {
+        .scn = s, .end_ns = chaos_ns - RECOVER_MARGIN, .skew_max_ms = 100000, .drift_max_ppm = 50000};
+    if (cells) { /* An alarm comes by the clock of its node, and the audit waits for it. */
+        p.skew_max_ms = 4000;
+        p.drift_max_ppm = 1000;
+    }
     p.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES);
-    p.clients = (unsigned)scn_get(s, js ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
+    p.clients = cells ? cells_clients(s) : (unsigned)scn_get(s, js ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
     cd_rng_seed(&p.rng, seed, CD_STR("plan"));
     for (unsigned class = 0; class < PLAN_CLASSES; class ++)
         plan_class(&p, class);
+    if (cells)
+        plan_cells(&p);
     struct scn_step heal = {.action = SCN_HEAL, .at_ns = chaos_ns};
     scn_add_step(s, &heal);
     sort_steps(s);

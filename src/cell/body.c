@@ -122,6 +122,7 @@ int cell_body_open(struct cell *c, struct cd_str dir, uint64_t base_epoch, uint6
                                        .scope = cd_str(c->scope),
                                        .epoch = c->epoch,
                                        .base = {base_epoch, base_txid},
+                                       .page_size = c->shard->o.limits.page_size,
                                        .commit = committed,
                                        .arg = c},
                      why);

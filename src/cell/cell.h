@@ -110,6 +110,7 @@ struct cell_limits {
     uint64_t idle_ns; /* CELLD_IDLE_EVICT_S; 0: off. */
     int64_t alarm_resident_ms; /* CELLD_ALARM_RESIDENT_MS. */
     bool verify_local; /* CELLD_VERIFY_LOCAL. */
+    uint32_t page_size; /* Of new databases; 0: DB_PAGE_SIZE. For tests. */
 };
 struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned fd_limit);
 

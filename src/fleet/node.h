@@ -10,10 +10,10 @@
 
 #include "fleet/claim.h"
 #include "fleet/lease.h"
+#include "log/fold.h"
 
 struct fleet_node;
 struct log; /* log/log.h */
-struct log_folder; /* log/fold.h */
 
 enum fleet_halt {
     FLEET_HALT_START, /* It could not start: why; exit code 1. */
@@ -30,6 +30,8 @@ struct fleet_node_opts {
     uint64_t waker_tick_ms; /* CELLD_WAKER_TICK_MS */
     unsigned pipeline; /* CELLD_LOG_PIPELINE */
     uint64_t fold_ms; /* CELLD_LOG_FOLD_MS */
+    uint64_t batch_bytes; /* Of a batch and a slot; 0: LOG_TARGET_BYTES. For tests, like fold. */
+    struct log_folder_limits fold;
     bool sole; /* The bucket is private to this process: other sessions are dead (`celld dev`). */
     void (*tested)(void *arg); /* The bucket keeps what celld rests on. May be NULL. */
     void (*ready)(void *arg); /* Authority is held and the log can be opened: cells may be claimed. */
