@@ -121,6 +121,7 @@ static void shard_closed(struct io_op *op, int status)
 {
     struct cells_shard *s = CD_CONTAINER(op, struct cells_shard, closed);
     (void)status;
+    s->cells = NULL;
     s->gone_msg.handle = shard_gone;
     io_post(s->io, 0, &s->gone_msg);
 }
@@ -135,18 +136,17 @@ static void end_service(struct cells_shard *s)
 static void shard_stop(struct io *at, struct io_msg *m)
 {
     struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, stop_msg);
-    struct cell_shard *cells = s->cells;
     end_service(s);
-    s->cells = NULL;
-    if (cells != NULL)
-        cell_shard_close(cells, io_now_ns(at) + STOP_GRACE_NS, &s->closed, shard_closed);
+    if (s->cells != NULL)
+        cell_shard_close(s->cells, io_now_ns(at) + STOP_GRACE_NS, &s->closed, shard_closed);
 }
 
 static void shard_fence(struct io *at, struct io_msg *m)
 {
     struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, fence_msg);
+    struct cells_life *l = s->life;
     (void)at;
-    if (s->cells != NULL)
+    if (s->cells != NULL && !l->ending) /* What ends takes care of itself. */
         cell_shard_fence(s->cells, CD_STR("node_fenced"));
 }
 
@@ -224,16 +224,14 @@ void cells_life_boot(struct cells_life *l, struct io *io)
 void cells_life_unwind(struct cells_life *l, struct io *io)
 {
     struct cells_shard *s = &l->shard[io_loop_index(io)];
-    struct cell_shard *cells = s->cells;
     l->ending = true;
     if (io_loop_index(io) == 0) {
         stop_node(l);
         return;
     }
     end_service(s);
-    s->cells = NULL;
-    if (cells != NULL)
-        cell_shard_unwind(cells, &s->closed, shard_closed);
+    if (s->cells != NULL && !io_busy(&s->closed)) /* Also when it was closing; but then it may be gone. */
+        cell_shard_unwind(s->cells, &s->closed, shard_closed);
 }
 
 void cells_life_stop(struct cells_life *l, struct io *io)

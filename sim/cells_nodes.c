@@ -17,7 +17,6 @@ struct cells_place { /* A node over all its lives. */
     struct cells_life *life;
     unsigned lives; /* Which of its lives that is. */
     bool leaving; /* The supervisor has been told. */
-    bool draining;
 };
 
 struct cells_nodes {
@@ -79,7 +78,7 @@ void cells_nodes_alarms(struct run *run, struct cells_load *l)
 static void drain_poll(struct sim *sim, void *arg)
 {
     struct cells_place *p = arg;
-    if (p->nodes->run->phase == RUN_OVER || !p->draining || sim_node_life(p->node->node) != SIM_UP)
+    if (p->nodes->run->phase == RUN_OVER || !p->node->draining || sim_node_life(p->node->node) != SIM_UP)
         return;
     if (cells_life_stopped(p->life))
         fleet_crash(p->node, SIM_KILL);
@@ -99,9 +98,8 @@ bool cells_nodes_drain(struct run *run, struct fleet_node *n)
     struct cells_place *p = &run->cells->place[n->index];
     if (sim_node_life(n->node) != SIM_UP || p->life == NULL || p->lives != sim_node_lives(n->node))
         return false;
-    if (p->draining)
+    if (p->node->draining)
         return true;
-    p->draining = true;
     sim_in_loop(n->node, 0, drain, p);
     sim_at(run->sim, DRAIN_POLL_NS, drain_poll, p);
     return true;
@@ -186,7 +184,7 @@ static struct cells_life *life_of(struct run *run, struct fleet_node *n)
         cells_life_free(p->life);
         p->life = new_life(p);
         p->lives = lives;
-        p->leaving = p->draining = false;
+        p->leaving = false;
     }
     return p->life;
 }

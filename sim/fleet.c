@@ -144,13 +144,18 @@ void fleet_crash(struct fleet_node *n, enum sim_crash how)
         return;
     }
     n->paused_until_ns = 0;
+    n->draining = false;
     sim_crash(n->node, how);
+    if (n->again) {
+        n->again = false;
+        fleet_restart(n, false);
+    }
 }
 
 static void restart_now(struct fleet_node *n)
 {
     struct run *run = n->run;
-    n->restarting = false;
+    n->restarting = n->draining = n->again = false;
     bool wipe = n->wipe;
     n->wipe = false;
     if (wipe) {
@@ -178,6 +183,12 @@ static void restart_poll(struct sim *sim, void *arg)
 
 void fleet_restart(struct fleet_node *n, bool wipe)
 {
+    if (n->node != NULL && n->draining && sim_node_life(n->node) == SIM_UP) {
+        run_note(n->run, "restart n%u: when it has ended", n->index);
+        n->again = true;
+        n->wipe |= wipe;
+        return;
+    }
     if (n->node == NULL || sim_node_life(n->node) == SIM_UP) {
         run_note(n->run, "restart n%u: is up", n->index);
         return;
@@ -197,6 +208,7 @@ bool fleet_drain(struct fleet_node *n)
         if (run->load_kind[i]->drain != NULL)
             drains |= run->load_kind[i]->drain(run->load[i], n);
     }
+    n->draining = n->draining || drains;
     return drains;
 }
 
@@ -226,7 +238,7 @@ void fleet_heal(struct run *run)
         sim_clock_drift(n->node, 0);
         bool known = sim_at_call(n->node, "any", 0, SIM_FAIL, IO_FAULT, NULL);
         CD_ASSERT(known);
-        if (sim_node_life(n->node) != SIM_UP)
+        if (sim_node_life(n->node) != SIM_UP || n->draining)
             fleet_restart(n, false);
     }
 }

@@ -53,6 +53,8 @@ struct fleet_node {
     uint64_t paused_until_ns;
     bool restarting; /* A restart waits for the end of its crash. */
     bool wipe; /* The next restart has an empty disk. */
+    bool draining; /* It ends by itself soon. */
+    bool again; /* And is to be started again then. */
     bool crash_hit; /* Set when the armed call was made. */
     bool retired; /* Switched off for good: the last audit does without it. */
 };

@@ -156,7 +156,7 @@ static void draw_store(struct scn *s, struct cd_rng *r)
 static void draw_cell_limits(struct scn *s, struct cd_rng *r)
 {
     draw_log(s, r, SCN_CELLS_PIPELINE, 1, 8);
-    draw_fault(s, r, SCN_CELLS_BATCH, 1 << 10, 64 << 10);
+    draw_fault(s, r, SCN_CELLS_BATCH, 2 << 10, 64 << 10);
     draw_log(s, r, SCN_CELLS_FOLD, 10 * MS, 60 * S);
     draw_fault(s, r, SCN_CELLS_FOLD_ROWS, 1, 64);
     draw_fault(s, r, SCN_CELLS_FOLD_SLOTS, 1, 64);

@@ -89,6 +89,11 @@ void cell_closing_turn(struct cell *c)
     if (c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
         c->state.phase == CELL_RECOVERING)
         cell_feed(c, CELL_EV_GIVE_UP);
+    if (log_feed_lost(s->feed)) { /* Its last commits will not be proven: trying again would be for ever. */
+        if (cell_phase_awake(c->state.phase))
+            cell_reset(c, CD_STR("the node is stopping, and its log is lost"));
+        return;
+    }
     if (c->state.phase == CELL_RESIDENT && (!cell_active(c) || now >= s->close_deadline_ns) && !c->doomed)
         cell_feed(c, CELL_EV_EVICT);
     if (cell_phase_awake(c->state.phase) && now >= s->close_deadline_ns + 2 * s->o.limits.proof_ns)

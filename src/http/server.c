@@ -3,6 +3,7 @@
 
 #include "base/timetext.h"
 #include "http/server_internal.h"
+#include "io/backend.h"
 
 #define BACKOFF_FIRST_NS IO_MS(10) /* operations.md 5.1: 10 ms doubling to 1 s. */
 #define BACKOFF_MAX_NS IO_SEC(1)
@@ -263,15 +264,15 @@ static void stop_advance(struct http_server *s)
     if (!s->deadlines_stopped)
         return;
     s->stopped = true;
-    io_signal_wake(&s->stop, s->forced ? IO_TIMEDOUT : IO_OK);
+    io_complete_later(s->stop, s->forced ? IO_TIMEDOUT : IO_OK);
 }
 
 void http_server_stop(struct http_server *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done)
 {
     CD_ASSERT(!s->stopping);
     s->stopping = true;
-    io_signal_init(&s->stop);
-    io_signal_wait(&s->stop, s->io, op, done);
+    io_begin(op, s->io, done); /* It cannot be cancelled: the server is there until it is done. */
+    s->stop = op;
     io_timer_start(&s->grace, s->io, grace_ns, grace_done);
     io_cancel(&s->backoff.op);
     io_listener_close(&s->listener, &s->listener_close, listener_closed);

@@ -55,7 +55,7 @@ unsigned http_server_connections(const struct http_server *s);
 void http_server_drain(struct http_server *s);
 /* Stops accepting, drains, and waits for the open exchanges: IO_OK. After grace_ns (0: at once) connections
  * are cut and their handlers hear gone: then done comes, with IO_TIMEDOUT, when they have closed their
- * exchanges. Once. */
+ * exchanges. op cannot be cancelled. Once. */
 void http_server_stop(struct http_server *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done);
 void http_server_free(struct http_server *s); /* After the done of http_server_stop. */
 

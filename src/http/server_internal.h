@@ -99,7 +99,7 @@ struct http_server {
     struct http_deadlines deadlines;
     bool draining, stopping, forced, deadlines_stopped, stopped;
     struct io_timer grace;
-    struct io_signal stop; /* Who waits for the end. */
+    struct io_op *stop; /* Who waits for the end. */
     int64_t date_s;
     struct cd_buf date; /* owned: "Wed, 19 Aug ..." of date_s. */
 };

@@ -157,6 +157,17 @@ void log_feed_wait(struct log_feed *f, struct log_wait *w, io_done_fn *done)
     w->op.cancel = wait_cancel;
     cd_list_push(&f->waits, &w->op.link);
     wake(f);
+    if (fake.lost && cd_link_linked(&w->op.link)) {
+        cd_link_remove(&w->op.link);
+        w->op.cancel = NULL;
+        io_complete_later(&w->op, CD_EFENCED);
+    }
+}
+
+bool log_feed_lost(const struct log_feed *f)
+{
+    (void)f;
+    return fake.lost;
 }
 
 void log_feed_drop(struct log_feed *f, struct log_drop *d, io_done_fn *done)

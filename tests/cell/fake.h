@@ -31,6 +31,7 @@ struct fake {
     uint64_t prove_ns; /* How long the log takes. */
     bool stall; /* It proves nothing. */
     bool uncut; /* And cuts nothing. */
+    bool lost; /* And never will again. */
     enum fleet_claim_end claim_end; /* What claims answer. */
     int fold_status; /* Of every fold. */
     bool restore_fails, open_fails, commit_fails;

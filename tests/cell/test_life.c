@@ -314,6 +314,24 @@ static void test_a_closing_shard_lets_running_work_end_and_keeps_what_it_wrote(v
     rig_free();
 }
 
+static void test_a_closing_shard_whose_log_is_lost_does_not_try_to_prove_for_ever(void **state)
+{
+    (void)state;
+    rig_open();
+    (void)rig_ask("C:1", "get");
+    fake.stall = true;
+    (void)rig_call("C:1", "add 5");
+    rig_run(10);
+    fake.lost = true;
+    uint64_t events = sim_events(rig.sim), began_ns = sim_now_ns(rig.sim);
+    rig_close_shards(1000);
+    assert_true(sim_now_ns(rig.sim) - began_ns < IO_SEC(3));
+    assert_true(sim_events(rig.sim) - events < 1000);
+    assert_int_equal(rig.stops[CELL_STOP_RESET], 1);
+    fake.lost = false;
+    rig_free();
+}
+
 static void fence(struct io *io, void *arg)
 {
     (void)io;
@@ -364,7 +382,8 @@ static void test_a_crash_at_any_moment_leaves_nothing_behind(void **state)
     }
 }
 
-CD_TESTS(life, cmocka_unit_test(test_a_cell_answers_and_remembers),
+CD_TESTS(life, cmocka_unit_test(test_a_closing_shard_whose_log_is_lost_does_not_try_to_prove_for_ever),
+         cmocka_unit_test(test_a_cell_answers_and_remembers),
          cmocka_unit_test(test_calls_that_come_together_start_one_instance_and_keep_their_order),
          cmocka_unit_test(test_a_call_too_many_is_refused_as_overload),
          cmocka_unit_test(test_the_name_of_the_caller_reaches_the_cell),
