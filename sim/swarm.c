@@ -144,7 +144,8 @@ static void draw_store(struct scn *s, struct cd_rng *r)
     uint64_t lo = rounded(log_between(r, MS, 50 * MS)), more = rounded(log_between(r, MS, 200 * MS));
     scn_set(s, SCN_STORE_LATENCY, lo);
     s->value[SCN_STORE_LATENCY].hi = lo + more;
-    draw_fault(s, r, SCN_STORE_PAGE, 1, 100);
+    draw_fault(s, r, SCN_STORE_PAGE, 20,
+               500); /* Fewer, and a listing of slots takes longer than the audit. */
     draw_fault(s, r, SCN_STORE_THROTTLED, 100, 100000);
     draw_fault(s, r, SCN_STORE_FAILS, 100, 100000);
     draw_fault(s, r, SCN_STORE_LOSES_REQUEST, 100, 100000);

@@ -133,8 +133,8 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts);
 void cell_shard_close(struct cell_shard *s, uint64_t deadline_ns, struct io_op *op, io_done_fn *done);
 /* The node may not serve any more (fleet.md 4.2): everything fails, nothing is written, no call comes in. */
 void cell_shard_fence(struct cell_shard *s, struct cd_str why);
-/* For the unwinding of a crash: a fence, and s is freed when its code and its flows are gone. op may be NULL.
- */
+/* For the unwinding of a crash, also while s closes (with the same op): a fence, and s is freed when its code
+ * and its flows are gone. op may be NULL. */
 void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done);
 
 /* An alarm may be due (a wake entry, another loop says so): the cell's owner looks. From any loop. */

@@ -151,6 +151,8 @@ void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done)
     if (op != NULL)
         op->done = done;
     s->close_op = op;
+    if (s->feed_closing)
+        return; /* It was closing, and nothing but the feed is left. */
     cell_shard_fence(s, CD_STR("the node has crashed"));
     s->closing = true;
     cell_shard_pump(s);
