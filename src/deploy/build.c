@@ -99,6 +99,8 @@ static void classes_add(struct deploy_app *a, const struct deploy_project *p)
     for (size_t i = 0; i < p->migrations; i++) {
         for (size_t j = 0; j < p->migration[i].sqlite_classes; j++)
             class_add(a, p->migration[i].sqlite_class[j], true);
+        for (size_t j = 0; j < p->migration[i].plain_classes; j++)
+            class_add(a, p->migration[i].plain_class[j], false);
     }
     if (p->d1s > 0)
         class_add(a, CD_STR("__D1Database"), true);

@@ -139,7 +139,7 @@ static bool check_migration(struct deploy_check *c, const struct deploy_node *no
     static const struct deploy_member members[] = {
         {"tag", true, NULL},
         {"new_sqlite_classes", false, NULL},
-        {"new_classes", false, "classes are stored in SQLite: use new_sqlite_classes"},
+        {"new_classes", false, NULL},
         {"renamed_classes", false, OPERATOR},
         {"deleted_classes", false, OPERATOR},
         {"transferred_classes", false, OPERATOR},
@@ -150,7 +150,19 @@ static bool check_migration(struct deploy_check *c, const struct deploy_node *no
     const struct deploy_node *classes = deploy_node_get(node, "new_sqlite_classes");
     deploy_check_list(c, classes, sizeof *m->sqlite_class, check_new_class, (void **)&m->sqlite_class,
                       &m->sqlite_classes);
+    deploy_check_list(c, deploy_node_get(node, "new_classes"), sizeof *m->plain_class, check_new_class,
+                      (void **)&m->plain_class, &m->plain_classes);
     return deploy_check_text(c, node, "tag", &m->tag);
+}
+
+static void check_introduced(struct deploy_check *c, const struct deploy_node *list, struct cd_map *classes)
+{
+    if (list == NULL || list->kind != DEPLOY_ARRAY)
+        return;
+    for (const struct deploy_node *k = list->first; k != NULL; k = k->next) {
+        if (k->kind == DEPLOY_STRING && cd_map_put(classes, k->text, c) != NULL)
+            deploy_check_error(c, k, NULL, "this class is introduced twice");
+    }
 }
 
 /* Tags are unique, and a class is new only once. */
@@ -158,16 +170,11 @@ static void check_introductions(struct deploy_check *c, const struct deploy_node
 {
     struct cd_map tags = {0}, classes = {0};
     for (const struct deploy_node *n = list->first; n != NULL; n = n->next) {
-        const struct deploy_node *tag = deploy_node_get(n, "tag"),
-                                 *fresh = deploy_node_get(n, "new_sqlite_classes");
+        const struct deploy_node *tag = deploy_node_get(n, "tag");
         if (tag != NULL && tag->kind == DEPLOY_STRING && cd_map_put(&tags, tag->text, c) != NULL)
             deploy_check_error(c, tag, NULL, "this tag is given twice");
-        if (fresh == NULL || fresh->kind != DEPLOY_ARRAY)
-            continue;
-        for (const struct deploy_node *k = fresh->first; k != NULL; k = k->next) {
-            if (k->kind == DEPLOY_STRING && cd_map_put(&classes, k->text, c) != NULL)
-                deploy_check_error(c, k, NULL, "this class is introduced twice");
-        }
+        check_introduced(c, deploy_node_get(n, "new_sqlite_classes"), &classes);
+        check_introduced(c, deploy_node_get(n, "new_classes"), &classes);
     }
     cd_map_deinit(&tags);
     cd_map_deinit(&classes);

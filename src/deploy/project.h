@@ -33,6 +33,8 @@ struct deploy_migration {
     struct cd_str tag;
     struct cd_str *sqlite_class; /* new_sqlite_classes */
     size_t sqlite_classes;
+    struct cd_str *plain_class; /* new_classes: key-value pairs, no SQL */
+    size_t plain_classes;
 };
 
 struct deploy_pair {

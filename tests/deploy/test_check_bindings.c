@@ -114,19 +114,19 @@ static void test_what_is_wrong_with_migrations_is_said(void **state)
         "wrangler.jsonc:1:173: migrations[1].new_sqlite_classes[1]: must be a string, not a number\n"
         "wrangler.jsonc:1:176: migrations[1].new_sqlite_classes[2]: must be a class of your own: "
         "celld supplies this one itself; found \"__Queue\"\n");
-    rig_refused("\"migrations\": [{\"tag\": \"v1\", \"new_classes\": [], \"renamed_classes\": [], "
+    rig_refused(
+        "\"migrations\": [{\"tag\": \"v1\", \"new_sqlite_classes\": [\"A\"], \"new_classes\": [\"A\"]}]",
+        "wrangler.jsonc:1:141: migrations[0].new_classes[0]: this class is introduced twice\n");
+    rig_refused("\"migrations\": [{\"tag\": \"v1\", \"renamed_classes\": [], "
                 "\"deleted_classes\": "
                 "[], \"transferred_classes\": []}]",
-                "wrangler.jsonc: unsupported configuration key(s): migrations[0].new_classes, "
-                "migrations[0].renamed_classes, migrations[0].deleted_classes, "
-                "migrations[0].transferred_classes\n"
-                "wrangler.jsonc:1:96: migrations[0].new_classes: classes are stored in SQLite: use "
-                "new_sqlite_classes\n"
-                "wrangler.jsonc:1:115: migrations[0].renamed_classes: this changes stored state, which no "
+                "wrangler.jsonc: unsupported configuration key(s): migrations[0].renamed_classes, "
+                "migrations[0].deleted_classes, migrations[0].transferred_classes\n"
+                "wrangler.jsonc:1:96: migrations[0].renamed_classes: this changes stored state, which no "
                 "deploy does: it needs a procedure of the operator\n"
-                "wrangler.jsonc:1:138: migrations[0].deleted_classes: this changes stored state, which no "
+                "wrangler.jsonc:1:119: migrations[0].deleted_classes: this changes stored state, which no "
                 "deploy does: it needs a procedure of the operator\n"
-                "wrangler.jsonc:1:161: migrations[0].transferred_classes: this changes stored state, which "
+                "wrangler.jsonc:1:142: migrations[0].transferred_classes: this changes stored state, which "
                 "no deploy does: it needs a procedure of the operator\n");
 }
 
