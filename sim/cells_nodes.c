@@ -134,7 +134,8 @@ static void halted(void *arg, bool fenced, const char *why)
 static void output(void *arg, const struct cells_output *out)
 {
     struct cells_place *p = arg;
-    cells_observe_output(p->nodes->observe, out);
+    if (sim_node_life(p->node->node) == SIM_UP) /* Else it died in this very call, and nothing leaves it. */
+        cells_observe_output(p->nodes->observe, out);
 }
 
 static struct cells_life *new_life(struct cells_place *p)
