@@ -239,7 +239,10 @@ class js_prelude_source final : public v8::String::ExternalOneByteStringResource
         return len.load();
     }
 
-    static js_prelude_source the; /* One: V8 finds it by its address, in every isolate of the process. */
+    /* One: V8 finds it by its address, in every isolate of the process. Made with the platform; never
+     * destroyed, since isolates of other threads may be there till the end. */
+    static js_prelude_source *the();
+    static void make();
 
   protected:
     void Dispose() override

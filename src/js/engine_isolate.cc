@@ -79,9 +79,23 @@ void js_trampoline(const v8::FunctionCallbackInfo<v8::Value> &info)
         CD_ASSERT(js->v8->HasPendingException() || js->v8->IsExecutionTerminating());
 }
 
-js_prelude_source js_prelude_source::the;
+namespace
+{
+alignas(js_prelude_source) unsigned char prelude_room[sizeof(js_prelude_source)];
+}
+
+js_prelude_source *js_prelude_source::the()
+{
+    return std::launder(reinterpret_cast<js_prelude_source *>(prelude_room));
+}
+
+void js_prelude_source::make()
+{
+    new (prelude_room) js_prelude_source;
+}
+
 const intptr_t js_external_references[] = {reinterpret_cast<intptr_t>(js_trampoline),
-                                           reinterpret_cast<intptr_t>(&js_prelude_source::the), 0};
+                                           reinterpret_cast<intptr_t>(prelude_room), 0};
 
 static const v8::FunctionCallbackInfo<v8::Value> *info_of(const js_args *a)
 {
@@ -251,7 +265,7 @@ int js_isolate_new(js_isolate **out, const js_isolate_config *config, cd_buf *wh
     int rc = blob_check(config, &blob, &source, why);
     if (rc != 0)
         return rc;
-    js_prelude_source::the.set(source);
+    js_prelude_source::the()->set(source);
     uint64_t heap_limit = config->heap_limit != 0 ? config->heap_limit : JS_HEAP_LIMIT;
     js_isolate *js = js_isolate_alloc(config->ops, config->op_count,
                                       config->external_limit != 0 ? config->external_limit : 4 * heap_limit);

@@ -168,6 +168,7 @@ bool entropy(unsigned char *out, size_t len)
 void js_platform_start(const js_platform_config *config)
 {
     CD_ASSERT(the_platform == nullptr);
+    js_prelude_source::make();
     CD_ASSERT(config->now_ns != nullptr && config->wall_ms != nullptr && config->random != nullptr);
     the_platform = new platform(*config);
     /* The flags are part of what a snapshot and a code cache are checked against, so all programs set the

@@ -19,7 +19,7 @@ static v8::MaybeLocal<v8::Object> host_object(js_isolate *js, v8::Local<v8::Cont
     return host;
 }
 
-/* js_prelude_source::the has the text. */
+/* js_prelude_source::the() has the text. */
 static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, const char *name)
 {
     js_value exports;
@@ -27,7 +27,7 @@ static int prelude_run(js_isolate *js, v8::Local<v8::Context> context, const cha
     v8::Local<v8::Script> script;
     v8::Local<v8::Value> value;
     v8::ScriptOrigin origin(js_v8_text(js, name));
-    if (!v8::String::NewExternalOneByte(js->v8, &js_prelude_source::the).ToLocal(&text) ||
+    if (!v8::String::NewExternalOneByte(js->v8, js_prelude_source::the()).ToLocal(&text) ||
         !v8::Script::Compile(context, text, &origin).ToLocal(&script) ||
         !script->Run(context).ToLocal(&value))
         return JS_THREW;
@@ -80,7 +80,7 @@ int js_snapshot_build(struct cd_str prelude, const char *name, const js_op *ops,
     cd_buf_addf(&source, "(");
     cd_buf_add_str(&source, prelude);
     cd_buf_addf(&source, "\n)");
-    js_prelude_source::the.set(cd_buf_str(&source));
+    js_prelude_source::the()->set(cd_buf_str(&source));
     js_isolate *js = js_isolate_alloc(ops, op_count, UINT64_C(1) << 30);
     int rc;
     {
@@ -108,7 +108,7 @@ int js_snapshot_build(struct cd_str prelude, const char *name, const js_op *ops,
     js->dom_exception.Reset();
     js->v8->Dispose();
     js_isolate_discard(js);
-    js_prelude_source::the.set({});
+    js_prelude_source::the()->set({});
     cd_buf_deinit(&source);
     return rc;
 }
