@@ -65,9 +65,9 @@ static int run_all(void)
     struct model m = {0};
     bool good = true;
     model_init(&m, LIMIT);
-    for (char c = 'a'; c <= 'e'; c++) {
-        const char name[2] = {c, 0};
-        configure(&m, c);
+    for (const char *c = "abcde"; *c != 0; c++) {
+        const char name[2] = {*c, 0};
+        configure(&m, *c);
         good = run(&m, name, "COMPLETE", false) && good;
     }
     for (unsigned i = 1; i < CD_COUNT(bugs); i++) {

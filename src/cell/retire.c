@@ -34,13 +34,22 @@ void cell_retire(struct cell *c)
     struct cell_shard *s = c->shard;
     if (!c->entries || c->retiring || s->closing || s->fenced)
         return;
+    /* What is committed: storage may know of more, which a rollback takes back, and its number comes again.
+     */
+    struct db_alarm a = db_alarm(c->db);
+    if (a.inst_seq == 0) { /* It never had one. */
+        c->entries = false;
+        return;
+    }
+    if (a.armed && c->seq == 0)
+        cell_body_alarm(c,
+                        true); /* Nothing of this epoch says it: who recovers this session would not know. */
     if (!cell_proven(c, c->seq)) {
         int64_t at = io_wall_ms(s->o.io) + AGAIN_MS, due;
         if (!cell_timer_due(s, cd_str(c->scope), &due) || at < due)
             cell_timer_set(s, cd_str(c->scope), at);
         return;
     }
-    struct storage_alarm a = storage_alarm(c->storage);
     struct retirement *r = cd_new(struct retirement);
     r->scope = cd_str_dup(cd_str(c->scope));
     r->state.identity = (struct store_identity){c->epoch, a.inst_seq};

@@ -118,8 +118,15 @@ static int renew_role(struct fleet_waker *w)
 
 /* ---- What is due ---- */
 
+/* Before the next pass comes. A hint is no more than a look: the cell's own timer then keeps the time
+ * exactly. */
+static uint64_t horizon(struct fleet_waker *w)
+{
+    return wall(w) + w->tick_ms;
+}
+
 struct due {
-    uint64_t minute; /* Of now. */
+    uint64_t minute; /* Of the horizon. */
     struct cd_map minutes; /* Prefixes of due entries. */
     struct cd_map cells; /* By scope: each once, whatever speaks for it. */
     struct cd_map packs; /* Keys of due packs. */
@@ -180,7 +187,7 @@ static int open_pack(struct fleet_waker *w, struct cd_str key)
 
 static int look_into_packs(struct fleet_waker *w, struct due *d)
 {
-    uint64_t now = wall(w);
+    uint64_t until = horizon(w);
     int rc = IO_OK;
     /* What is not listed any more was collected by somebody. */
     for (struct cd_map_node *n = cd_map_first(&w->packs); n != NULL;) {
@@ -199,7 +206,7 @@ static int look_into_packs(struct fleet_waker *w, struct due *d)
             rc = open_pack(w, cd_map_key(n));
         const struct fleet_pack *p = cd_map_get(&w->packs, cd_map_key(n));
         for (size_t i = 0; p != NULL && i < p->alarms.count; i++) {
-            if (!p->settled[i] && p->alarms.item[i].due_ms <= now)
+            if (!p->settled[i] && p->alarms.item[i].due_ms <= until)
                 (void)cd_map_put(&d->cells, p->alarms.item[i].cell, d);
         }
     }
@@ -303,7 +310,7 @@ static int hint_due(struct fleet_waker *w, struct due *d)
 
 static int discover(struct fleet_waker *w)
 {
-    struct due d = {.minute = store_minute_of(wall(w))};
+    struct due d = {.minute = store_minute_of(horizon(w))};
     int rc = fleet_waker_list(w, CD_STR(STORE_PREFIX_WAKE_ENTRIES), '/', each_minute, &d);
     for (struct cd_map_node *n = cd_map_first(&d.minutes); rc == IO_OK && n != NULL; n = cd_map_next(n))
         rc = fleet_waker_list(w, cd_map_key(n), 0, each_due_entry, &d);

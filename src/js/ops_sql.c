@@ -130,7 +130,7 @@ enum { OWNER, NUMBER, SHAPE, NAMES, ROWS_READ, ROWS_WRITTEN, VALUES };
 
 static void set(struct cd_buf *answer, unsigned index, js_value v)
 {
-    memcpy(answer->ptr + index * sizeof v, &v, sizeof v);
+    memcpy(answer->ptr + index * sizeof(js_value), &v, sizeof(js_value));
 }
 
 static int add_row(struct js_args *a, struct sql_cursor *k, struct cd_buf *answer, size_t *bytes)
@@ -145,7 +145,7 @@ static int add_row(struct js_args *a, struct sql_cursor *k, struct cd_buf *answe
             return rc;
         if (value.type == STORAGE_TEXT || value.type == STORAGE_BLOB)
             *bytes += value.bytes.len;
-        cd_buf_add(answer, &v, sizeof v);
+        cd_buf_add(answer, &v, sizeof(js_value));
     }
     return 0;
 }

@@ -105,7 +105,7 @@ struct values {
 
 static void values_add(struct values *v, js_value value)
 {
-    cd_buf_add(&v->buf, &value, sizeof value);
+    cd_buf_add(&v->buf, &value, sizeof(js_value));
 }
 
 static void values_return(struct js_args *a, struct values *v)

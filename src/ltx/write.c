@@ -15,8 +15,9 @@ static void put(char *at, uint64_t v, unsigned bytes)
 
 void ltx_put_header(char *at, const struct ltx_header *h)
 {
+    static const char magic[4] = {'C', 'L', 'T', 'X'}; /* No NUL. */
     memset(at, 0, LTX_HEADER_SIZE);
-    memcpy(at, "CLTX", 4);
+    memcpy(at, magic, sizeof magic);
     put(at + 4, LTX_VERSION, 2);
     put(at + 6, h->flags, 2);
     put(at + 8, h->page_size, 4);
