@@ -18,10 +18,10 @@ struct cells_service {
 
 struct request {
     struct cells_service *service;
-    struct http_exchange *x;
+    struct http_exchange *x; /* NULL: answered. */
     struct cell_wire *wire;
     struct io_signal changed;
-    struct cd_buf scope, message, answer;
+    struct cd_buf scope, message, why;
     bool answered, closed, refused, gone;
 };
 
@@ -30,11 +30,17 @@ struct request {
 static void on_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
     struct request *q = arg;
+    struct cells_service *s = q->service;
+    struct http_exchange *x = q->x;
     (void)w;
-    if (q->answered)
+    if (q->answered || q->gone)
         return;
     q->answered = true;
-    q->answer = cd_buf_move(bytes);
+    /* At once: the wire has just asked whether this process may still answer, and a fiber that is woken to do
+     * it could find that a pause lies in between. */
+    q->x = NULL;
+    s->answer(s->arg, cd_buf_str(&q->scope), cd_buf_str(bytes));
+    http_answer_text(x, 200, "text/plain", cd_buf_str(bytes));
     io_signal_wake(&q->changed, IO_OK);
 }
 
@@ -44,8 +50,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     (void)w;
     q->closed = true;
     q->refused = why->overloaded || (why->retryable && !why->reset);
-    if (!q->answered)
-        cd_buf_add_str(&q->answer, why->text);
+    cd_buf_add_str(&q->why, why->text);
     io_signal_wake(&q->changed, IO_OK);
 }
 
@@ -95,18 +100,14 @@ static bool call(struct request *q)
 static void request_flow(void *arg)
 {
     struct request *q = arg;
-    struct cells_service *s = q->service;
-    if (take_body(q) == IO_EOF && call(q)) {
-        int status = q->answered ? 200 : q->refused ? 503 : 502;
-        if (q->answered)
-            s->answer(s->arg, cd_buf_str(&q->scope), cd_buf_str(&q->answer));
-        http_answer_text(q->x, status, "text/plain", cd_buf_str(&q->answer));
-    } else {
+    bool told = take_body(q) == IO_EOF && call(q);
+    if (q->x != NULL && told)
+        http_answer_text(q->x, q->refused ? 503 : 502, "text/plain", cd_buf_str(&q->why));
+    else if (q->x != NULL)
         http_exchange_close(q->x);
-    }
     cd_buf_deinit(&q->scope);
     cd_buf_deinit(&q->message);
-    cd_buf_deinit(&q->answer);
+    cd_buf_deinit(&q->why);
     cd_free(q);
 }
 
