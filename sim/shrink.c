@@ -1,6 +1,8 @@
 /* sim/shrink.c: tries changes from the coarse to the fine until none is left that keeps the failure. */
 #include "sim/shrink.h"
 
+#include "sim/run.h"
+
 #define S UINT64_C(1000000000)
 
 /* Asks about the candidate; takes its place when it still fails. candidate is consumed. */
@@ -28,13 +30,13 @@ static bool keep_if_fails(struct shrink *k, struct scn *s, struct scn *candidate
 /* Ends load and steps a little behind the failure. */
 static bool cut_behind_failure(struct shrink *k, struct scn *s)
 {
-    static const enum scn_setting lasting[] = {SCN_HTTP_FOR, SCN_FILES_FOR, SCN_JS_FOR};
     uint64_t end = (k->failed_at_ns / S + 1) * S;
     struct scn c;
     scn_copy(&c, s);
-    for (size_t i = 0; i < CD_COUNT(lasting); i++) {
-        if (c.has[scn_setting_info(lasting[i])->group] && scn_get(&c, lasting[i]) > end)
-            scn_set(&c, lasting[i], end);
+    for (unsigned i = 0; i < run_kind_count; i++) {
+        enum scn_setting lasts = run_kinds[i]->lasts;
+        if (c.has[run_kinds[i]->group] && scn_get(&c, lasts) > end)
+            scn_set(&c, lasts, end);
     }
     for (unsigned i = c.steps; i > 0; i--) {
         if (c.step[i - 1].trigger == SCN_AT && c.step[i - 1].at_ns > k->failed_at_ns)
@@ -112,8 +114,11 @@ static void drop_strangers(struct scn *s)
 
 static bool fewer_actors(struct shrink *k, struct scn *s)
 {
-    static const enum scn_setting actors[] = {SCN_HTTP_CLIENTS, SCN_FLEET_NODES, SCN_FLEET_SHARDS,
-                                              SCN_HTTP_PIPELINE, SCN_FILES_BATCH};
+    static const enum scn_setting actors[] = {
+        SCN_HTTP_CLIENTS,    SCN_JS_CLIENTS,    SCN_LEDGER_CLIENTS, SCN_LEDGER_CELLS,
+        SCN_STORAGE_CLIENTS, SCN_STORAGE_CELLS, SCN_ALARMS_CLIENTS, SCN_ALARMS_CELLS,
+        SCN_FLEET_NODES,     SCN_FLEET_SHARDS,  SCN_HTTP_PIPELINE,  SCN_FILES_BATCH,
+    };
     bool any = false;
     for (size_t i = 0; i < CD_COUNT(actors); i++) {
         enum scn_group group = scn_setting_info(actors[i])->group;

@@ -71,6 +71,37 @@ static void test_only_what_the_failure_needs_is_left(void **state)
     scn_deinit(&s);
 }
 
+/* Fails whenever two clients ask two cells. Notes whether it was asked about a load that ends behind that. */
+static bool needs_cells(void *arg, const struct scn *s, uint64_t *failed_at_ns)
+{
+    *failed_at_ns = 3500000000u;
+    *(bool *)arg |= scn_get(s, SCN_LEDGER_FOR) == 4000000000u;
+    return s->has[SCN_LOAD_LEDGER] && scn_get(s, SCN_LEDGER_CLIENTS) >= 2 &&
+           scn_get(s, SCN_LEDGER_CELLS) >= 2;
+}
+
+static void test_loads_of_cells_become_small_too(void **state)
+{
+    (void)state;
+    struct scn s;
+    struct cd_buf why = {0};
+    assert_int_equal(
+        scn_parse(&s,
+                  CD_STR("scn 1\nfleet nodes=3 shards=2\n"
+                         "load ledger cells=9 clients=7 rate=20/s for=30s\nat 20s pause n2 1s\n"),
+                  "cells", &why),
+        0);
+    bool cut = false;
+    struct shrink k = {.fails = needs_cells, .arg = &cut, .tries_max = 500, .failed_at_ns = 3500000000u};
+    shrink_run(&k, &s);
+    assert_true(cut);
+    assert_int_equal(s.steps, 0);
+    assert_int_equal(scn_get(&s, SCN_LEDGER_CLIENTS), 2);
+    assert_int_equal(scn_get(&s, SCN_LEDGER_CELLS), 2);
+    scn_deinit(&s);
+    cd_buf_deinit(&why);
+}
+
 static bool always(void *arg, const struct scn *s, uint64_t *failed_at_ns)
 {
     (void)s;
@@ -137,6 +168,7 @@ static void test_a_failure_that_goes_away_leaves_the_scenario_as_it_was(void **s
 }
 
 CD_TESTS(shrink, cmocka_unit_test(test_only_what_the_failure_needs_is_left),
+         cmocka_unit_test(test_loads_of_cells_become_small_too),
          cmocka_unit_test(test_the_budget_of_runs_is_kept),
          cmocka_unit_test(test_a_failure_that_needs_nothing_ends_with_one_load),
          cmocka_unit_test(test_a_failure_that_goes_away_leaves_the_scenario_as_it_was))
