@@ -7,7 +7,6 @@ void alarm_truth_init(struct alarm_truth *t, unsigned cells)
 {
     *t = (struct alarm_truth){.cells = cells};
     t->cell = cd_alloc((cells + 1) * sizeof *t->cell);
-    memset(t->cell, 0, (cells + 1) * sizeof *t->cell);
 }
 
 void alarm_truth_deinit(struct alarm_truth *t)

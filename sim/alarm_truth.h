@@ -27,7 +27,7 @@ struct alarm_truth {
     uint64_t changes, cap;
     struct alarm_cell *cell; /* owned; from 1 */
     unsigned cells;
-    uint64_t acked, unknown, refused, runs, failed;
+    uint64_t acked, unknown, refused, runs;
 };
 
 void alarm_truth_init(struct alarm_truth *t, unsigned cells);

@@ -61,13 +61,8 @@ struct pieces {
 static void piece_add(struct pieces *p, struct ltx_object o, struct cd_str bytes)
 {
     if (p->count == p->cap) {
-        size_t cap = p->cap == 0 ? 64 : 2 * p->cap;
-        struct piece *more = cd_alloc(cap * sizeof *more);
-        if (p->count > 0)
-            memcpy(more, p->piece, p->count * sizeof *more);
-        cd_free(p->piece);
-        p->piece = more;
-        p->cap = cap;
+        p->cap = p->cap == 0 ? 64 : 2 * p->cap;
+        p->piece = cd_realloc(p->piece, p->cap * sizeof *p->piece);
     }
     o.size = bytes.len;
     p->piece[p->count++] = (struct piece){o, bytes};

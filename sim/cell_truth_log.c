@@ -63,7 +63,7 @@ static void advance(struct cell_truth *t, struct truth_session *s)
     }
 }
 
-static bool row_begins(struct cell_truth *t, struct truth_row *r, struct cd_str bytes)
+static void row_begins(struct cell_truth *t, struct truth_row *r, struct cd_str bytes)
 {
     struct ltx_header h;
     struct cd_buf why = {0};
@@ -72,14 +72,13 @@ static bool row_begins(struct cell_truth *t, struct truth_row *r, struct cd_str 
         truth_break(t, "I3", "%s epoch %llu: row %llu is no segment: %s", r->cell->scope,
                     (unsigned long long)r->epoch, (unsigned long long)r->max_txid, cd_buf_cstr(&why));
         cd_buf_deinit(&why);
-        return false;
+        return;
     }
     r->whole = (h.flags & LTX_SNAPSHOT) != 0;
     r->marker = (h.flags & LTX_MARKER) != 0;
     r->base_epoch = h.base_epoch;
     r->base_txid = h.base_txid;
     cd_buf_deinit(&why);
-    return true;
 }
 
 static void row_stored(struct cell_truth *t, struct truth_session *s, struct truth_slot *slot,
@@ -113,7 +112,7 @@ static void row_stored(struct cell_truth *t, struct truth_session *s, struct tru
         r->offset = (size_t)(e->ltx.ptr - object.ptr);
     }
     if (!r->note && t->broken == NULL)
-        (void)row_begins(t, r, bytes);
+        row_begins(t, r, bytes);
 }
 
 static void batches_stored(struct cell_truth *t, struct truth_session *s, struct truth_slot *slot,

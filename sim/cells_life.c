@@ -14,7 +14,6 @@ struct cells_shard {
     struct cell_shard *cells;
     struct io_op closed;
     struct io_msg open_msg, stop_msg, fence_msg, gone_msg;
-    bool opened; /* The control loop counts it. */
 };
 
 struct cells_life {
@@ -25,7 +24,7 @@ struct cells_life {
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
     struct io_op stop_op;
-    bool ready, ending, stopped;
+    bool ending, stopped;
 };
 
 struct cells_life *cells_life_new(const struct cells_life_opts *opts)
@@ -46,11 +45,6 @@ void cells_life_free(struct cells_life *l)
     CD_ASSERT(l->node == NULL && l->open_shards == 0);
     cell_router_free(l->router);
     cd_free(l);
-}
-
-bool cells_life_ready(const struct cells_life *l)
-{
-    return l->ready && !l->ending && l->open_shards == l->o.loops - 1;
 }
 
 bool cells_life_stopped(const struct cells_life *l)
@@ -159,7 +153,6 @@ static void on_ready(void *arg)
         l->shard[i].open_msg.handle = shard_open;
         io_post(l->control, i, &l->shard[i].open_msg);
     }
-    l->ready = true;
 }
 
 static void on_halt(void *arg, enum fleet_halt how, const char *why)

@@ -52,7 +52,6 @@ void cells_life_unwind(struct cells_life *l, struct io *io);
 /* On the control loop: serves no more, lets go of every cell, seals the log where it can. stopped follows. */
 void cells_life_stop(struct cells_life *l, struct io *io);
 bool cells_life_stopped(const struct cells_life *l);
-bool cells_life_ready(const struct cells_life *l); /* Calls find their cells. */
 /* The session of this life; empty before it has one. */
 struct cd_str cells_life_session(const struct cells_life *l);
 

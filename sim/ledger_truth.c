@@ -9,7 +9,6 @@ void ledger_truth_init(struct ledger_truth *t, unsigned cells)
 {
     *t = (struct ledger_truth){.cells = cells};
     t->cell = cd_alloc((cells + 1) * sizeof *t->cell);
-    memset(t->cell, 0, (cells + 1) * sizeof *t->cell);
 }
 
 void ledger_truth_deinit(struct ledger_truth *t)

@@ -6,11 +6,10 @@
 #define DELAY_MS 15000u /* Alarms are set so far ahead, at most. */
 #define ULL(v) ((unsigned long long)(v))
 
-static bool strange(struct cells_client *c, unsigned cell)
+static void strange(struct cells_client *c, unsigned cell)
 {
     run_fail(c->load->run, RUN_SAFETY, "cells.answer", "an answer of alarm %u is not one: %s", cell,
              cd_buf_cstr(&c->text));
-    return false;
 }
 
 /* One change. 1: acknowledged; 0: not; -1: the run has failed. */
@@ -27,12 +26,13 @@ static int change(struct cells_client *c, unsigned cell, bool cancel)
     switch (cells_question(c, cell, &text)) {
     case CELLS_ANSWERED:
         if (!cells_take_u64(&text, &seq))
-            return strange(c, cell) ? 1 : -1;
+            break;
         return cells_judge(c, alarm_truth_ack(t, id, floor, seq, &why), &why) ? 1 : -1;
     case CELLS_REFUSED: return cells_judge(c, alarm_truth_refuse(t, id, &why), &why) ? 0 : -1;
     case CELLS_UNKNOWN: t->unknown++; return run_failed(c->load->run) ? -1 : 0;
     }
-    CD_UNREACHABLE();
+    strange(c, cell);
+    return -1;
 }
 
 /* 1: it rests; 0: no answer, or an alarm is still to come; -1: the run has failed. */
@@ -46,8 +46,10 @@ static int look(struct cells_client *c, unsigned cell)
     cd_buf_addf(&c->message, "look");
     if (cells_question(c, cell, &text) != CELLS_ANSWERED)
         return run_failed(c->load->run) ? -1 : 0;
-    if (!cells_take_u64(&text, &seq) || !cells_take_u64(&text, &id) || !cells_take_u64(&text, &armed))
-        return strange(c, cell) ? 1 : -1;
+    if (!cells_take_u64(&text, &seq) || !cells_take_u64(&text, &id) || !cells_take_u64(&text, &armed)) {
+        strange(c, cell);
+        return -1;
+    }
     if (seq < floor && cells_reads_may_be_stale(c)) {
         CD_MARK("cells.stale_read");
         return 0;

@@ -12,11 +12,10 @@ static struct ledger_truth *truth_of(struct cells_client *c)
     return c->load->work;
 }
 
-static bool not_an_answer(struct cells_client *c, unsigned cell)
+static void not_an_answer(struct cells_client *c, unsigned cell)
 {
     run_fail(c->load->run, RUN_SAFETY, "cells.answer", "an answer of ledger %u is not one: %s", cell,
              cd_buf_cstr(&c->text));
-    return false;
 }
 
 static bool append(struct cells_client *c, unsigned cell)
@@ -31,8 +30,10 @@ static bool append(struct cells_client *c, unsigned cell)
     switch (cells_question(c, cell, &text)) {
     case CELLS_ANSWERED:
         if (!cells_take_u64(&text, &at) || !cells_take_u64(&text, &e.epoch) ||
-            !cells_take_u64(&text, &e.hash))
-            return not_an_answer(c, cell);
+            !cells_take_u64(&text, &e.hash)) {
+            not_an_answer(c, cell);
+            return false;
+        }
         return cells_judge(c, ledger_truth_ack(t, at, &e, &why), &why);
     case CELLS_REFUSED: return cells_judge(c, ledger_truth_refuse(t, e.id, &why), &why);
     case CELLS_UNKNOWN: ledger_truth_lose(t, e.id); return !run_failed(c->load->run);
@@ -73,8 +74,10 @@ static int read_from(struct cells_client *c, unsigned cell, uint64_t from)
     if (cells_question(c, cell, &text) != CELLS_ANSWERED)
         return run_failed(c->load->run) ? -1 : 0;
     struct ledger_entry *e = take_lines(text, &total, &count);
-    if (e == NULL)
-        return not_an_answer(c, cell) ? 1 : -1;
+    if (e == NULL) {
+        not_an_answer(c, cell);
+        return -1;
+    }
     if (total < floor && cells_reads_may_be_stale(c)) {
         CD_MARK("cells.stale_read");
         cd_free(e);

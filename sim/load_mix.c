@@ -5,12 +5,6 @@
 
 #define ULL(v) ((unsigned long long)(v))
 
-/* The seed of transactions is a number of its own, kept short so that messages are readable. */
-static uint64_t seed_of(const struct mix_truth *t)
-{
-    return t->seed;
-}
-
 static const char *take_answer(struct mix_truth *t, unsigned cell, uint64_t id, size_t floor,
                                struct cd_str text, struct cd_buf *why)
 {
@@ -41,7 +35,7 @@ static bool transact(struct cells_client *c, unsigned cell)
     size_t floor = mix_truth_floor(t, cell);
     uint64_t id = mix_truth_begin(t, cell);
     cd_buf_clear(&c->message);
-    cd_buf_addf(&c->message, "txn %llu %llu %llu", ULL(id), ULL(mix_truth_before(t, id)), ULL(seed_of(t)));
+    cd_buf_addf(&c->message, "txn %llu %llu %llu", ULL(id), ULL(mix_truth_before(t, id)), ULL(t->seed));
     switch (cells_question(c, cell, &text)) {
     case CELLS_ANSWERED: return cells_judge(c, take_answer(t, cell, id, floor, text, &why), &why);
     case CELLS_REFUSED: return cells_judge(c, mix_truth_refuse(t, id, &why), &why);

@@ -134,7 +134,6 @@ void mix_truth_init(struct mix_truth *t, unsigned cells, uint64_t seed)
 {
     *t = (struct mix_truth){.cells = cells, .seed = seed};
     t->cell = cd_alloc((cells + 1) * sizeof *t->cell);
-    memset(t->cell, 0, (cells + 1) * sizeof *t->cell);
     for (unsigned i = 1; i <= cells; i++)
         add_link(&t->cell[i], 0, mix_digest(&t->cell[i].now));
 }

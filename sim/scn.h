@@ -289,7 +289,9 @@ CD_MUST_USE int scn_parse(struct scn *s, struct cd_str text, const char *name, s
 /* scn_print.c. Reading it back gives an equal scenario. */
 void scn_print(struct cd_buf *out, const struct scn *s);
 void scn_print_step(struct cd_buf *out, const struct scn_step *step); /* One line with its line break. */
-/* scn_available.c. CD_EUNSUPPORTED when a statement's feature does not exist yet; why names it. */
+/* scn_available.c. */
+unsigned scn_clients(const struct scn *s); /* Of all its loads. */
+/* CD_EUNSUPPORTED when a statement's feature does not exist yet; why names it. */
 CD_MUST_USE int scn_available(const struct scn *s, const char *name, struct cd_buf *why);
 
 /* Words shared by reading and printing. NULL past the end. */

@@ -33,7 +33,7 @@ static bool has_cells(const struct scn *s)
     return s->has[SCN_LOAD_LEDGER] || s->has[SCN_LOAD_STORAGE] || s->has[SCN_LOAD_ALARMS];
 }
 
-static unsigned clients_of(const struct scn *s)
+unsigned scn_clients(const struct scn *s)
 {
     static const struct {
         enum scn_group load;
@@ -66,8 +66,8 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
                     s->group_line[SCN_CELLS]);
         return CD_EUNSUPPORTED;
     }
-    if (clients_of(s) > SCN_CLIENTS_MAX) {
-        cd_buf_addf(why, "%s: %u clients in all loads, want at most %d", name, clients_of(s),
+    if (scn_clients(s) > SCN_CLIENTS_MAX) {
+        cd_buf_addf(why, "%s: %u clients in all loads, want at most %d", name, scn_clients(s),
                     SCN_CLIENTS_MAX);
         return CD_EUNSUPPORTED;
     }
@@ -164,7 +164,7 @@ static int check_step(const struct scn_step *p, const struct cast *cast, const c
 int scn_available(const struct scn *s, const char *name, struct cd_buf *why)
 {
     int rc = check_settings(s, name, why);
-    struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES), .clients = clients_of(s)};
+    struct cast cast = {.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES), .clients = scn_clients(s)};
     cast.cells = has_cells(s);
     for (unsigned i = 0; i < s->steps; i++) {
         if (s->step[i].action == SCN_JOIN && scn_get(s, SCN_CELLS_SOLE) == 1)

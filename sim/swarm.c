@@ -208,15 +208,6 @@ static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)
     return true;
 }
 
-static unsigned cells_clients(const struct scn *s)
-{
-    uint64_t sum = 0;
-    sum += s->has[SCN_LOAD_LEDGER] ? scn_get(s, SCN_LEDGER_CLIENTS) : 0;
-    sum += s->has[SCN_LOAD_STORAGE] ? scn_get(s, SCN_STORAGE_CLIENTS) : 0;
-    sum += s->has[SCN_LOAD_ALARMS] ? scn_get(s, SCN_ALARMS_CLIENTS) : 0;
-    return (unsigned)sum;
-}
-
 /* ---- The plan ---- */
 
 struct plan {
@@ -473,8 +464,7 @@ void swarm_draw(struct scn *s, uint64_t seed)
     draw_net(s, &r);
     draw_disk(s, &r);
     draw_loads(s, &r, chaos_ns);
-    bool js = run_has_kind(SCN_LOAD_JS);
-    if (js)
+    if (run_has_kind(SCN_LOAD_JS))
         draw_js(s, seed, chaos_ns);
     bool cells = run_has_kind(SCN_LOAD_LEDGER) && draw_cells(s, seed, chaos_ns);
     struct plan p = {
@@ -484,7 +474,7 @@ void swarm_draw(struct scn *s, uint64_t seed)
         p.drift_max_ppm = 1000;
     }
     p.nodes = (unsigned)scn_get(s, SCN_FLEET_NODES);
-    p.clients = cells ? cells_clients(s) : (unsigned)scn_get(s, js ? SCN_JS_CLIENTS : SCN_HTTP_CLIENTS);
+    p.clients = scn_clients(s);
     cd_rng_seed(&p.rng, seed, CD_STR("plan"));
     for (unsigned class = 0; class < PLAN_CLASSES; class ++)
         plan_class(&p, class);
