@@ -13,9 +13,3 @@ option(CELLD_FUZZ "instrument for libFuzzer" OFF)
 if(CELLD_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
-
-# CELLD_PLANTS: src is compiled with its planted bugs, each true for the run that asks for it (CD_PLANT of base/cd.h).
-option(CELLD_PLANTS "compile the planted bugs in" OFF)
-if(CELLD_PLANTS)
-    add_compile_definitions(CELLD_PLANTS)
-endif()

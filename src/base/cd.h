@@ -51,7 +51,8 @@ CD_NORETURN void cd_assert_failed(const char *file, int line, const char *func, 
 /* Documents that both answers are legal here. */
 #define CD_MAYBE(x) ((void)(x))
 
-/* A planted bug (simulation.md 8): true for the run that asks for it, in preset plants; else always false. */
+/* A planted bug (simulation.md 8): true for the run that asks for it, in programs compiled with CELLD_PLANTS;
+ * else always false. */
 #ifdef CELLD_PLANTS
 bool cd_plant(const char *name); /* The simulator's, io_sim/plant.c. */
 #define CD_PLANT(name) cd_plant(name)
