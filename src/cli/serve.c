@@ -455,7 +455,7 @@ static void start_flow(void *arg)
     s->started = true;
     if (rc == 0) {
         announce(s);
-        if (strcmp(s->ownership, "dev") != 0) /* celld dev asks for a reload. */
+        if (!own) /* celld dev asks for a reload. */
             s->poller = io_spawn(s->control, "deployment poll", poll_flow, s);
     } else {
         if (s->failure.len == 0 && !s->fenced)
