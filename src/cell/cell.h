@@ -48,7 +48,7 @@ struct cell_code {
     /* A parked socket has frames (cell_wake): deliver them. May come again while it is being done. */
     void (*wake)(void *arg, struct cell *c);
     /* Ends the instance: no JavaScript of it runs any more, all its wires but the parked ones are closed, all
-     * held effects and waiters are forgotten. why is for its events; borrowed. Answer: cell_stopped. */
+     * held effects are forgotten. why is for its events; borrowed. Answer: cell_stopped. */
     void (*stop)(void *arg, struct cell *c, enum cell_stop cause, struct cd_str why);
 };
 

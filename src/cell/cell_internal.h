@@ -93,7 +93,7 @@ struct cell {
     struct cd_buf name; /* Any bytes; empty: nobody told. */
     void *user, *parked;
     struct cell_state state;
-    unsigned requests, pins, nest;
+    unsigned requests, pins;
     uint64_t epoch; /* 0: not claimed in this process. */
     struct cell_flow *flow;
     /* Flags of the turn (shard.c): what the loop has to do for it. */
@@ -127,9 +127,6 @@ struct cell {
     struct log_wait proof; /* Of the first of them. */
     uint64_t held_since_ns;
     struct cell_held alarm_held;
-    /* Input gate. */
-    const void *holder;
-    struct cd_list waiters;
     /* Who wants it. */
     struct cd_list calls; /* struct cell_wire.queued */
     struct cd_list wires; /* struct cell_wire.of_cell */
@@ -180,10 +177,9 @@ void cell_check(struct cell_shard *s); /* validate() of fleet.md 4.12. */
 void cell_reset(struct cell *c, struct cd_str why);
 
 /* gate.c */
-void cell_gate_fail(struct cell *c); /* All held effects and waiters fail with c->why. */
+void cell_gate_fail(struct cell *c); /* All held effects fail with c->why. */
 void cell_gate_open(struct cell *c); /* A new residence. */
 void cell_gate_look(struct cell *c, uint64_t now_ns); /* Of the sweep: releases, or the budget is over. */
-bool cell_input_run(struct cell *c); /* One waiter; true: there may be more. */
 
 /* flow.c, activate.c, evict.c */
 /* In a fiber: brings what this session cut of an earlier epoch into the prefix (fleet.md 7.7). */

@@ -1,9 +1,7 @@
-/* cell/gate.c: the output gate and the input gate. See gate.h. */
+/* cell/gate.c: the output gate. See gate.h. */
 #include "cell/gate.h"
 
 #include "cell/cell_internal.h"
-
-/* ---- Output ---- */
 
 bool cell_proven(const struct cell *c, uint64_t stamp)
 {
@@ -155,89 +153,10 @@ void cell_gate_fail(struct cell *c)
         h->done(h, CD_ECLOSED, cd_buf_str(&c->why));
     }
     cd_link_remove(&c->holding);
-    while ((k = cd_list_pop(&c->waiters)) != NULL) {
-        struct cell_waiter *w = CD_CONTAINER(k, struct cell_waiter, link);
-        w->done(w, CD_ECLOSED);
-    }
-    c->holder = NULL;
-    c->nest = 0;
 }
 
 void cell_gate_open(struct cell *c)
 {
-    CD_ASSERT(cd_list_empty(&c->held) && cd_list_empty(&c->waiters));
+    CD_ASSERT(cd_list_empty(&c->held));
     c->gate_failed = false;
-    c->holder = NULL;
-    c->nest = 0;
-}
-
-/* ---- Input ---- */
-
-bool cell_input_open_for(const struct cell *c, const void *event)
-{
-    return c->nest == 0 || c->holder == event;
-}
-
-int cell_input_enter(struct cell *c, const void *event)
-{
-    if (!cell_input_open_for(c, event))
-        return IO_BUSY;
-    if (c->nest == CELL_INPUT_NEST_MAX)
-        return CD_ETOOBIG;
-    c->holder = event;
-    c->nest++;
-    return 0;
-}
-
-void cell_input_leave(struct cell *c, const void *event)
-{
-    if (c->gate_failed)
-        return; /* The code stops: the gate was taken from it. */
-    CD_ASSERT(c->nest > 0 && c->holder == event);
-    if (--c->nest == 0) {
-        c->holder = NULL;
-        cell_poke(c);
-    }
-}
-
-void cell_input_abandon(struct cell *c, const void *event)
-{
-    if (c->nest == 0 || c->holder != event)
-        return;
-    c->nest = 0;
-    c->holder = NULL;
-    cell_poke(c);
-}
-
-void cell_input_wait(struct cell *c, struct cell_waiter *w, const void *event, cell_waiter_fn *done)
-{
-    CD_ASSERT(!cd_link_linked(&w->link));
-    w->event = event;
-    w->done = done;
-    if (c->gate_failed) {
-        done(w, CD_ECLOSED);
-        return;
-    }
-    cd_list_push(&c->waiters, &w->link);
-    cell_poke(c);
-}
-
-void cell_input_cancel(struct cell_waiter *w)
-{
-    cd_link_remove(&w->link);
-}
-
-bool cell_input_run(struct cell *c)
-{
-    if (c->doomed)
-        return false; /* They fail with the reset. */
-    for (struct cd_link *k = cd_list_first(&c->waiters); k != NULL; k = cd_list_next(&c->waiters, k)) {
-        struct cell_waiter *w = CD_CONTAINER(k, struct cell_waiter, link);
-        if (!cell_input_open_for(c, w->event))
-            continue; /* The holder's own deliveries pass those that wait. */
-        cd_link_remove(&w->link);
-        w->done(w, 0);
-        return !cd_list_empty(&c->waiters);
-    }
-    return false;
 }

@@ -58,7 +58,7 @@ enum cell_event {
 enum cell_action {
     CELL_DO_LEAVE_QUEUE = 1 << 0, /* Of permits or slots. */
     CELL_DO_CANCEL_FLOW = 1 << 1,
-    CELL_DO_FAIL_GATE = 1 << 2, /* Held outputs, waiters, wires. */
+    CELL_DO_FAIL_GATE = 1 << 2, /* Held outputs, wires. */
     CELL_DO_FAIL_CALLS = 1 << 3, /* Those that wait to be opened. */
     CELL_DO_DROP_PERMIT = 1 << 4,
     CELL_DO_DROP_SLOT = 1 << 5,

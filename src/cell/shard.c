@@ -1,6 +1,6 @@
 /* cell/shard.c: the cells of a loop: who waits, who may come, and the turn in which the loop acts on them.
  *
- * Whatever has to happen to a cell outside of the call at hand (a reset, a waiter, a look) is noted in it and
+ * Whatever has to happen to a cell outside of the call at hand (a reset, a call, a look) is noted in it and
  * done at the loop's next turn (cell_poke): so nothing is taken from under a caller, and the code is always
  * called from the loop. */
 #include "cell/cell_internal.h"
@@ -16,7 +16,6 @@ struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make)
     c->shard = s;
     c->scope = cd_str_dup(scope);
     cd_list_init(&c->held);
-    cd_list_init(&c->waiters);
     cd_list_init(&c->calls);
     cd_list_init(&c->wires);
     if (s->fenced)
@@ -49,7 +48,7 @@ void cell_forget(struct cell *c)
 bool cell_active(const struct cell *c)
 {
     return c->pins > 0 || c->wake || c->look || c->doomed || !cd_list_empty(&c->held) ||
-           !cd_list_empty(&c->calls) || !cd_list_empty(&c->waiters);
+           !cd_list_empty(&c->calls);
 }
 
 void cell_touch(struct cell *c)

@@ -126,8 +126,6 @@ static void turn(struct cell *c)
     if (c->state.phase == CELL_PROVING && cell_active(c) && !s->closing)
         cell_feed(c, CELL_EV_DEMAND);
     if (cell_phase_awake(c->state.phase)) {
-        if (cell_input_run(c))
-            cell_poke(c);
         if (c->state.phase == CELL_RESIDENT && (!cd_list_empty(&c->calls) || c->wake || c->look))
             cell_feed(c, CELL_EV_DEMAND);
     } else if (c->state.phase != CELL_STOPPING || !c->state.again) {

@@ -197,104 +197,6 @@ static void test_a_cell_that_calls_another_holds_the_call_behind_its_own_gate(vo
     rig_free();
 }
 
-/* ---- Input ---- */
-
-struct entry {
-    struct cell_waiter waiter;
-    const void *event;
-    int status;
-    unsigned at; /* The n-th that got in; 0: not yet. */
-};
-static struct entry entry[6];
-static unsigned entered;
-
-static void got_in(struct cell_waiter *w, int status)
-{
-    struct entry *e = CD_CONTAINER(w, struct entry, waiter);
-    e->status = status;
-    e->at = ++entered;
-}
-
-static void wait(unsigned i, const void *event)
-{
-    entry[i] = (struct entry){.event = event};
-    cell_input_wait(rig.last, &entry[i].waiter, event, got_in);
-}
-
-static void take_gate(struct io *io, void *arg)
-{
-    (void)io;
-    (void)arg;
-    const void *a = &entry[0];
-    const void *b = &entry[1];
-    assert_int_equal(cell_input_enter(rig.last, a), 0);
-    assert_int_equal(cell_input_enter(rig.last, a), 0);
-    assert_int_equal(cell_input_enter(rig.last, b), IO_BUSY);
-    assert_true(cell_input_open_for(rig.last, a));
-    assert_false(cell_input_open_for(rig.last, b));
-    wait(1, b);
-    wait(2, b);
-    wait(3, a); /* The holder's own passes. */
-    wait(4, b);
-    cell_input_cancel(&entry[4].waiter);
-}
-
-static void leave_gate(struct io *io, void *arg)
-{
-    (void)io;
-    (void)arg;
-    cell_input_leave(rig.last, &entry[0]);
-}
-
-static void nest(struct io *io, void *arg)
-{
-    (void)io;
-    (void)arg;
-    for (unsigned i = 0; i < CELL_INPUT_NEST_MAX; i++)
-        assert_int_equal(cell_input_enter(rig.last, &entry[0]), 0);
-    assert_int_equal(cell_input_enter(rig.last, &entry[0]), CD_ETOOBIG);
-    wait(5, &entry[5]);
-    cell_input_abandon(rig.last, &entry[0]);
-    assert_true(cell_input_open_for(rig.last, &entry[5]));
-}
-
-static void abort_it(struct io *io, void *arg)
-{
-    (void)io;
-    (void)arg;
-    assert_int_equal(cell_input_enter(rig.last, &entry[0]), 0);
-    wait(1, &entry[1]);
-    cell_abort(rig.last, CD_STR("enough"));
-}
-
-static void test_the_input_gate_lets_its_holder_in_and_the_rest_in_order(void **state)
-{
-    (void)state;
-    rig_open();
-    entered = 0;
-    (void)rig_ask("C:1", "get");
-    rig_on("C:1", take_gate, NULL);
-    rig_run(10);
-    assert_int_equal(entered, 1);
-    assert_int_equal(entry[3].at, 1);
-    rig_on("C:1", leave_gate, NULL);
-    rig_run(10);
-    assert_int_equal(entered, 1); /* It was taken twice. */
-    rig_on("C:1", leave_gate, NULL);
-    rig_run(10);
-    assert_int_equal(entered, 3);
-    assert_int_equal(entry[1].at, 2);
-    assert_int_equal(entry[2].at, 3);
-    rig_on("C:1", nest, NULL);
-    rig_run(10);
-    assert_int_equal(entry[5].at, 4);
-    rig_on("C:1", abort_it, NULL);
-    rig_run(10);
-    assert_int_equal(entry[1].at, 5);
-    assert_int_equal(entry[1].status, CD_ECLOSED);
-    rig_free();
-}
-
 /* ---- Wires ---- */
 
 static void test_either_end_may_go_first(void **state)
@@ -440,6 +342,5 @@ CD_TESTS(gate, cmocka_unit_test(test_who_keeps_a_parked_wire_answers_without_the
          cmocka_unit_test(test_a_failed_commit_resets_the_cell),
          cmocka_unit_test(test_abort_fails_what_runs_and_the_next_call_finds_a_new_instance),
          cmocka_unit_test(test_a_cell_that_calls_another_holds_the_call_behind_its_own_gate),
-         cmocka_unit_test(test_the_input_gate_lets_its_holder_in_and_the_rest_in_order),
          cmocka_unit_test(test_either_end_may_go_first),
          cmocka_unit_test(test_a_parked_wire_does_not_keep_the_cell_and_wakes_it))
