@@ -73,7 +73,7 @@ void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms)
         arm(s);
 }
 
-void cell_timer_clear(struct cell_shard *s, struct cd_str scope)
+static void timer_clear(struct cell_shard *s, struct cd_str scope)
 {
     cd_free(take(s, scope));
 }
@@ -163,7 +163,7 @@ static void look(struct cell *c)
     if (!a.armed) {
         /* What it replaced may still be the proven state. */
         if (cell_proven(c, c->seq))
-            cell_timer_clear(s, cd_str(c->scope));
+            timer_clear(s, cd_str(c->scope));
         else
             cell_timer_set(s, cd_str(c->scope), now + RELOOK_MS);
         return;

@@ -23,7 +23,6 @@ enum cell_stop {
     CELL_STOP_EVICT, /* Idle, or memory is short, or the node stops: nothing runs. A clean close. */
     CELL_STOP_RESET, /* A failed proof, a fault of storage, cell_abort: memory is not to be trusted. */
     CELL_STOP_FENCE, /* The node may not serve any more. */
-    CELL_STOP_CLEANUP, /* It never became resident. */
 };
 
 enum cell_alarm_end {

@@ -41,7 +41,7 @@ struct cell_wire {
     void *arg;
     struct cd_list in, out; /* struct cell_message: received and not taken; behind the gate. */
     struct io_op deliver; /* Busy: in is to be delivered at the next turn. */
-    size_t waiting, held;
+    size_t held; /* Bytes behind the gate. */
     struct cell *cell; /* Whose gate holds what is sent; NULL: nobody's. */
     struct cd_link of_cell; /* In cell.wires. */
     struct cd_link queued; /* In cell.calls: not given to the code yet. */
@@ -213,7 +213,6 @@ void cell_body_alarm(struct cell *c, bool note);
 
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */
-void cell_timer_clear(struct cell_shard *s, struct cd_str scope);
 bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *due_ms); /* False: none. */
 void cell_timers_free(struct cell_shard *s);
 void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
@@ -223,7 +222,5 @@ void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what t
 
 /* retire.c: awake, its alarm is as storage says: settles what wake/ may hold. */
 void cell_retire(struct cell *c);
-
-void cell_order_free(struct cell_order *o);
 
 #endif

@@ -19,7 +19,7 @@ void cell_router_free(struct cell_router *r)
     cd_free(r);
 }
 
-void cell_order_free(struct cell_order *o)
+static void order_free(struct cell_order *o)
 {
     cd_free(o->scope);
     cd_free(o->script);
@@ -46,7 +46,7 @@ static void order_handle(struct io *at, struct io_msg *m)
     } else if (w != NULL) {
         refuse(w, "the node is starting or stopping");
     }
-    cell_order_free(o);
+    order_free(o);
 }
 
 static void order_post(struct cell_router *r, struct io *io, struct cell_order *o)

@@ -66,7 +66,6 @@ static void pump(struct cell_wire *w)
     w->busy = true;
     while (w->hooks != NULL && !cd_list_empty(&w->in)) {
         struct cell_message *m = CD_CONTAINER(cd_list_pop(&w->in), struct cell_message, link);
-        w->waiting -= m->bytes.len;
         if (m->kind == CELL_MESSAGE_CLOSE) {
             struct cell_close why = {cd_buf_str(&m->bytes), m->overloaded, m->retryable, m->reset};
             w->hooks->closed(w->arg, w, &why);
@@ -127,7 +126,6 @@ static void handle(struct io *at, struct io_msg *msg)
         release(w);
         return;
     }
-    w->waiting += m->bytes.len;
     cd_list_push(&w->in, &m->link);
     if (w->hooks != NULL && !w->busy && !io_busy(&w->deliver))
         pump(w);
@@ -217,7 +215,6 @@ void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
     w->hooks = NULL;
     cd_link_remove(&w->queued);
     drop_all(&w->in);
-    w->waiting = 0;
     if (w->close_sent) {
         leave_cell(w);
         release(w);
@@ -268,21 +265,6 @@ void cell_wire_bind(struct cell_wire *w, struct cell *c)
     cd_list_push(&c->wires, &w->of_cell);
     if (w->is_cells)
         cell_pin(c);
-}
-
-size_t cell_wire_waiting(const struct cell_wire *w)
-{
-    return w->waiting;
-}
-
-size_t cell_wire_held(const struct cell_wire *w)
-{
-    return w->held;
-}
-
-bool cell_wire_closed(const struct cell_wire *w)
-{
-    return w->close_seen;
 }
 
 void cell_wire_served(struct cell_wire *w)

@@ -54,11 +54,6 @@ void cell_wire_send(struct cell_wire *w, struct cd_buf *bytes);
 /* Gives the end up: no callback comes any more. The other end hears why (NULL: orderly) behind all that was
  * sent before; behind the gate too. */
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why);
-/* The bytes that this end has received and nobody has taken, and those held back by the gate: for limits of
- * the user. */
-size_t cell_wire_waiting(const struct cell_wire *w);
-size_t cell_wire_held(const struct cell_wire *w);
-bool cell_wire_closed(const struct cell_wire *w); /* The other end is known to be gone: sending is in vain. */
 
 /* ---- The cell's end only ---- */
 

@@ -120,8 +120,6 @@ static int finish(struct pass *p, bool *go_on)
     *go_on = false;
     if (c->self->finisher == NULL)
         return say(c, FLEET_CLAIM_FAILED, "the owner's session is not finished", p->owner.session);
-    if (c->recovering != NULL)
-        c->recovering(c->arg, cd_str(p->owner.session));
     struct fleet_finish f = {.io = c->io,
                              .finisher = c->self->finisher,
                              .session = cd_str(p->owner.session),

@@ -17,7 +17,6 @@ struct fleet_self {
     char node[STORE_NODE_MAX + 1];
     char generation[STORE_GENERATION_LEN + 1];
     char session[STORE_SESSION_MAX + 1];
-    uint64_t ttl_ms;
     /* The bucket belongs to this process alone (`celld dev`): every other session is dead. */
     bool sole;
     /* How far our wall clock was found to be ahead of the store's, beyond what is normal; added to the expiry
@@ -61,8 +60,6 @@ struct fleet_claim {
     struct cd_str scope; /* In; borrowed until the call returns. */
     uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
     uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */
-    void (*recovering)(void *arg, struct cd_str session); /* In: it starts to wait; may be NULL. */
-    void *arg;
     /* Out */
     enum fleet_claim_end end;
     uint64_t epoch; /* OWNED */

@@ -6,22 +6,6 @@ void fleet_lease_machine_init(struct fleet_lease_machine *m, uint64_t ttl_ns, bo
     *m = (struct fleet_lease_machine){.ttl_ns = ttl_ns, .configured_id = configured_id, .next_seq = 1};
 }
 
-const char *fleet_lease_state_name(enum fleet_lease_state s)
-{
-    switch (s) {
-    case FLEET_LEASE_UNSTARTED: return "unstarted";
-    case FLEET_LEASE_READING: return "reading";
-    case FLEET_LEASE_PREDECESSOR: return "predecessor";
-    case FLEET_LEASE_WRITING: return "writing";
-    case FLEET_LEASE_READBACK: return "readback";
-    case FLEET_LEASE_HELD: return "held";
-    case FLEET_LEASE_RETRYING: return "retrying";
-    case FLEET_LEASE_STOPPED: return "stopped";
-    case FLEET_LEASE_FENCED: return "fenced";
-    }
-    CD_UNREACHABLE();
-}
-
 uint64_t fleet_lease_deadline_ns(const struct fleet_lease_machine *m)
 {
     bool over = m->state == FLEET_LEASE_FENCED || m->state == FLEET_LEASE_STOPPED;

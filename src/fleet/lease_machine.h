@@ -106,7 +106,6 @@ enum fleet_lease_action_kind fleet_lease_step(struct fleet_lease_machine *m,
 uint64_t fleet_lease_deadline_ns(const struct fleet_lease_machine *m);
 /* Whether a wait should be cut short: a publication is wanted that nothing in flight carries. */
 bool fleet_lease_wants_write(const struct fleet_lease_machine *m);
-const char *fleet_lease_state_name(enum fleet_lease_state s);
 /* Asserts what holds in every state (4.12). */
 void fleet_lease_validate(const struct fleet_lease_machine *m);
 

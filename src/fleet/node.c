@@ -117,7 +117,7 @@ static void task_start(struct fleet_node *n, const char *name, uint64_t every_ns
 {
     CD_ASSERT(n->tasks < FLEET_TASKS_MAX);
     struct fleet_task *t = &n->task[n->tasks++];
-    *t = (struct fleet_task){.node = n, .name = name, .every_ns = every_ns, .pass = pass};
+    *t = (struct fleet_task){.node = n, .every_ns = every_ns, .pass = pass};
     t->fiber = io_spawn(n->o.io, name, task_flow, t);
 }
 
@@ -306,7 +306,6 @@ struct fleet_node *fleet_node_start(const struct fleet_node_opts *o)
     n->o.data_dir = cd_str(n->data_dir);
     n->o.addr = cd_str(n->addr);
     n->o.node = cd_str(n->self.node);
-    n->self.ttl_ms = o->ttl_ms;
     n->self.sole = o->sole;
     n->self.authority = &n->authority;
     io_signal_init(&n->changed);

@@ -15,7 +15,6 @@
 /* A fiber that does one pass after another. */
 struct fleet_task {
     struct fleet_node *node;
-    const char *name;
     uint64_t every_ns;
     int (*pass)(struct fleet_node *n);
     struct io_fiber *fiber; /* NULL: ended. */

@@ -54,8 +54,9 @@ void fleet_reads_clear(struct fleet_reads *r)
     memset(r, 0, sizeof *r);
 }
 
-int fleet_waker_list(struct fleet_waker *w, struct cd_str prefix, char delimiter,
-                     void (*each)(struct fleet_waker *w, const struct io_entry *e, void *arg), void *arg)
+/* Every page below prefix. */
+static int list_all(struct fleet_waker *w, struct cd_str prefix, char delimiter,
+                    void (*each)(struct fleet_waker *w, const struct io_entry *e, void *arg), void *arg)
 {
     struct store_policy p = policy();
     struct io_list l = {.delimiter = delimiter};
@@ -215,22 +216,26 @@ static int look_into_packs(struct fleet_waker *w, struct due *d)
 
 /* ---- Who looks ---- */
 
-enum fleet_wake_rule fleet_wake_decide(const struct store_owner *owner, const char *node, bool holds_role,
-                                       bool lease_read, bool lease_dead)
+/* What the waker does about a due cell. */
+enum rule { NOT_OURS, HINT, READ_LEASE };
+
+/* owner NULL: no record. lease: of the owner's node, once read. */
+static enum rule decide(const struct store_owner *owner, const char *node, bool holds_role, bool lease_read,
+                        bool lease_dead)
 {
     struct cd_str of = {0};
     bool named = owner != NULL && owner->session[0] != 0;
     if (named && !store_session_split(cd_str(owner->session), &of, NULL))
-        return FLEET_WAKE_NOT_OURS;
+        return NOT_OURS;
     if (named && cd_str_eq(of, cd_str(node)))
-        return FLEET_WAKE_HINT;
+        return HINT;
     if (!holds_role || CD_PLANT("fleet.waker_only_own_cells"))
-        return FLEET_WAKE_NOT_OURS;
+        return NOT_OURS;
     if (!named)
-        return FLEET_WAKE_HINT;
+        return HINT;
     if (!lease_read)
-        return FLEET_WAKE_READ_LEASE;
-    return lease_dead ? FLEET_WAKE_HINT : FLEET_WAKE_NOT_OURS;
+        return READ_LEASE;
+    return lease_dead ? HINT : NOT_OURS;
 }
 
 /* Whether the node of owner has no live lease. Each node is read once in a pass. */
@@ -275,12 +280,12 @@ static int resolve(struct fleet_waker *w, struct cd_map *nodes, const struct fle
                         store_owner_read(&owner, cd_buf_str(&r->get[i].body), NULL) != 0))
             continue; /* Its entry stays, so the next pass asks again. */
         const struct store_owner *o = absent ? NULL : &owner;
-        enum fleet_wake_rule rule = fleet_wake_decide(o, w->self->node, w->holds_role, false, false);
-        if (rule == FLEET_WAKE_READ_LEASE) {
+        enum rule rule = decide(o, w->self->node, w->holds_role, false, false);
+        if (rule == READ_LEASE) {
             rc = node_is_dead(w, nodes, &owner, &dead);
-            rule = fleet_wake_decide(o, w->self->node, w->holds_role, true, dead);
+            rule = decide(o, w->self->node, w->holds_role, true, dead);
         }
-        if (rc == IO_OK && rule == FLEET_WAKE_HINT)
+        if (rc == IO_OK && rule == HINT)
             w->hint(w->arg, scope[i]);
     }
     return rc;
@@ -311,11 +316,11 @@ static int hint_due(struct fleet_waker *w, struct due *d)
 static int discover(struct fleet_waker *w)
 {
     struct due d = {.minute = store_minute_of(horizon(w))};
-    int rc = fleet_waker_list(w, CD_STR(STORE_PREFIX_WAKE_ENTRIES), '/', each_minute, &d);
+    int rc = list_all(w, CD_STR(STORE_PREFIX_WAKE_ENTRIES), '/', each_minute, &d);
     for (struct cd_map_node *n = cd_map_first(&d.minutes); rc == IO_OK && n != NULL; n = cd_map_next(n))
-        rc = fleet_waker_list(w, cd_map_key(n), 0, each_due_entry, &d);
+        rc = list_all(w, cd_map_key(n), 0, each_due_entry, &d);
     if (rc == IO_OK)
-        rc = fleet_waker_list(w, CD_STR(STORE_PREFIX_WAKE_PACKS), 0, each_pack, &d);
+        rc = list_all(w, CD_STR(STORE_PREFIX_WAKE_PACKS), 0, each_pack, &d);
     if (rc == IO_OK)
         rc = look_into_packs(w, &d);
     if (rc == IO_OK)

@@ -43,13 +43,6 @@ CD_MUST_USE int log_folder_finish(struct log_folder *f, struct cd_buf *why);
 /* Cancels what is in flight and frees f when done comes. No log_fold is in flight. */
 void log_folder_close(struct log_folder *f, struct io_op *op, io_done_fn *done);
 
-struct log_folder_numbers {
-    uint64_t floor; /* Slots up to here are folded, recorded as such, and deleted or about to be. */
-    uint64_t unfolded_rows, unfolded_bytes;
-    uint64_t armed; /* Cells in the durable index. */
-};
-void log_folder_numbers(const struct log_folder *f, struct log_folder_numbers *out);
-
 /* On any loop of the node: folds the cell's rows up to upto. Every row of it up to there is proven before the
  * call (log_feed_proven); then it ends with IO_OK once the prefix of the epoch reaches upto, at once when it
  * does. With upto 0 there is nothing to do. Ends with IO_CANCELED only when the folder closes or when it was

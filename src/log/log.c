@@ -14,7 +14,6 @@ struct log *log_new(const struct log_opts *opts)
     l->opts = *opts;
     l->io = opts->io;
     cd_buf_add_str(&l->session, opts->session);
-    l->opts.session = cd_buf_str(&l->session);
     log_leader_init(&l->leader, opts->pipeline);
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
         l->carrier[i].log = l;

@@ -86,7 +86,7 @@ static void claimer_init(struct stage *g, unsigned i, const char *node, char dig
     c->node = sim_node(g->sim, &(struct sim_node_opts){.name = host, .loops = 2});
     sim_run_for(g->sim, 1);
     fleet_authority_grant(&c->authority, UINT64_MAX);
-    c->self = (struct fleet_self){.ttl_ms = RIG_TTL_MS, .authority = &c->authority, .finisher = &c->finisher};
+    c->self = (struct fleet_self){.authority = &c->authority, .finisher = &c->finisher};
     fleet_finisher_init(&c->finisher, sim_io(c->node, 0), (struct log_recoverer *)(void *)&g->recoverer);
     c->finisher.recover = fake_recover;
     (void)snprintf(c->self.node, sizeof c->self.node, "%s", node);

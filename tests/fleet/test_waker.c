@@ -2,7 +2,6 @@
 #include "base/rng.h"
 #include "fleet/wake_format.h"
 #include "fleet/waker.h"
-#include "fleet/waker_internal.h"
 #include "rig.h"
 
 #define TICK_MS 60000u
