@@ -62,4 +62,26 @@ static inline uint64_t cd_get_u64(const void *at)
            (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
+/* Writing them in place. */
+static inline void cd_put_u16(void *at, uint16_t v)
+{
+    unsigned char *p = (unsigned char *)at;
+    p[0] = (unsigned char)(v & 0xff);
+    p[1] = (unsigned char)(v >> 8);
+}
+
+static inline void cd_put_u32(void *at, uint32_t v)
+{
+    unsigned char *p = (unsigned char *)at;
+    cd_put_u16(p, (uint16_t)(v & 0xffff));
+    cd_put_u16(p + 2, (uint16_t)(v >> 16));
+}
+
+static inline void cd_put_u64(void *at, uint64_t v)
+{
+    unsigned char *p = (unsigned char *)at;
+    cd_put_u32(p, (uint32_t)(v & UINT32_MAX));
+    cd_put_u32(p + 4, (uint32_t)(v >> 32));
+}
+
 #endif

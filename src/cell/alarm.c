@@ -78,12 +78,11 @@ static void timer_clear(struct cell_shard *s, struct cd_str scope)
     cd_free(take(s, scope));
 }
 
-bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *due_ms)
+void cell_timer_by(struct cell_shard *s, struct cd_str scope, int64_t due_ms)
 {
     const struct cell_timer *t = cd_map_get(&s->timers, scope);
-    if (t != NULL)
-        *due_ms = t->due_ms;
-    return t != NULL;
+    if (t == NULL || due_ms < t->due_ms)
+        cell_timer_set(s, scope, due_ms);
 }
 
 void cell_timers_free(struct cell_shard *s)
@@ -125,19 +124,15 @@ static void fire(struct io_op *op, int status)
 
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq)
 {
-    int64_t known = 0;
     c->had_alarm = c->had_alarm || inst_seq > 0;
-    if (armed && (!cell_timer_due(c->shard, cd_str(c->scope), &known) || due_ms < known))
-        cell_timer_set(c->shard, cd_str(c->scope), due_ms);
+    if (armed)
+        cell_timer_by(c->shard, cd_str(c->scope), due_ms);
 }
 
 void cell_alarm_retry(struct cell *c)
 {
-    int64_t at = io_wall_ms(c->shard->o.io) + RETRY_MS;
-    int64_t known = 0;
     c->wake_later = true;
-    if (!cell_timer_due(c->shard, cd_str(c->scope), &known) || at < known)
-        cell_timer_set(c->shard, cd_str(c->scope), at);
+    cell_timer_by(c->shard, cd_str(c->scope), io_wall_ms(c->shard->o.io) + RETRY_MS);
 }
 
 void cell_alarm_lost(struct cell *c)

@@ -173,6 +173,7 @@ struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
 void cell_shard_settle(struct cell_shard *s); /* Closing, and something ended: maybe it was the last. */
 void cell_shard_stir(struct cell_shard *s); /* Something waits for time to pass: the sweep runs. */
 void cell_check(struct cell_shard *s); /* validate() of fleet.md 4.12. */
+void cell_refuse_calls(struct cell *c, const struct cell_close *why); /* Those that wait to be opened. */
 /* Ends this residence from the loop, with the reason of errors. */
 void cell_reset(struct cell *c, struct cd_str why);
 
@@ -213,7 +214,7 @@ void cell_body_alarm(struct cell *c, bool note);
 
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */
-bool cell_timer_due(const struct cell_shard *s, struct cd_str scope, int64_t *due_ms); /* False: none. */
+void cell_timer_by(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Unless it is earlier. */
 void cell_timers_free(struct cell_shard *s);
 void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);

@@ -104,10 +104,7 @@ static void refuse_all(struct cell_shard *s, const char *why)
 {
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
         struct cell *c = cd_map_value(n);
-        struct cd_link *k;
-        while ((k = cd_list_first(&c->calls)) != NULL)
-            cell_wire_refuse(CD_CONTAINER(k, struct cell_wire, queued),
-                             &(struct cell_close){.text = cd_str(why), .retryable = true});
+        cell_refuse_calls(c, &(struct cell_close){.text = cd_str(why), .retryable = true});
         c->wake = c->look = false;
         cell_poke(c);
     }

@@ -5,15 +5,20 @@
 
 /* ---- Deeds ---- */
 
-static void fail_calls(struct cell *c)
+void cell_refuse_calls(struct cell *c, const struct cell_close *why)
 {
     struct cd_link *k;
+    while ((k = cd_list_first(&c->calls)) != NULL)
+        cell_wire_refuse(CD_CONTAINER(k, struct cell_wire, queued), why);
+}
+
+static void fail_calls(struct cell *c)
+{
     struct cell_close why = {
         .text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = c->why_reset};
     if (why.text.len == 0 || c->shard->closing)
         why = (struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true};
-    while ((k = cd_list_first(&c->calls)) != NULL)
-        cell_wire_refuse(CD_CONTAINER(k, struct cell_wire, queued), &why);
+    cell_refuse_calls(c, &why);
     /* An alarm that is due, and frames that wait, try again when their timer says so. */
     if (c->wake && !c->shard->closing)
         cell_alarm_retry(c);

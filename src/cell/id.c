@@ -7,6 +7,7 @@
 
 #include "base/encode.h"
 #include "io/io.h"
+#include "store/names.h"
 
 #define HALF (CELL_ID_BYTES / 2)
 
@@ -103,22 +104,9 @@ int cell_scope_of(struct cd_buf *out, struct cd_str class_name, struct cd_str in
     return CD_EINVAL;
 }
 
-static bool scope_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == ':' || c == '$' || c == '-';
-}
-
 bool cell_scope_valid(struct cd_str scope)
 {
-    if (scope.len == 0 || scope.len > CELL_SCOPE_MAX || cd_str_eq(scope, CD_STR(".")) ||
-        cd_str_eq(scope, CD_STR("..")))
-        return false;
-    for (size_t i = 0; i < scope.len; i++) {
-        if (!scope_byte(scope.ptr[i]))
-            return false;
-    }
-    return true;
+    return store_scope_valid(scope);
 }
 
 int cell_scope_split(struct cd_str scope, struct cd_str *class_name, struct cd_str *instance)

@@ -12,7 +12,6 @@ struct io;
 
 #define CELL_ID_BYTES 32u
 #define CELL_ID_TEXT (2 * CELL_ID_BYTES)
-#define CELL_SCOPE_MAX 255u
 
 struct cell_namespace {
     uint8_t key[32];

@@ -45,9 +45,7 @@ void cell_retire(struct cell *c)
         cell_body_alarm(c,
                         true); /* Nothing of this epoch says it: who recovers this session would not know. */
     if (!cell_proven(c, c->seq)) {
-        int64_t at = io_wall_ms(s->o.io) + AGAIN_MS, due;
-        if (!cell_timer_due(s, cd_str(c->scope), &due) || at < due)
-            cell_timer_set(s, cd_str(c->scope), at);
+        cell_timer_by(s, cd_str(c->scope), io_wall_ms(s->o.io) + AGAIN_MS);
         return;
     }
     struct retirement *r = cd_new(struct retirement);

@@ -1,5 +1,6 @@
 #include "fleet/lease.h"
 
+#include "fleet/claim_rule.h"
 #include "fleet/lease_machine.h"
 #include "io/backend.h"
 #include "store/retry.h"
@@ -146,7 +147,7 @@ static void serialise(struct fleet_lease *l, struct cd_buf *out)
     struct store_lease r = {
         .seq = a->seq,
         .ttl_ms = l->o.ttl_ms,
-        .peer_protocol = 1,
+        .peer_protocol = FLEET_PEER_PROTOCOL,
         .ephemeral = l->o.ephemeral,
         .has_log = l->has_log && !CD_PLANT("fleet.renewal_drops_log"),
     };

@@ -21,13 +21,6 @@ static bool is_large(const struct log *l, const struct log_row *row)
     return row->kind == LOG_ROW_BYTES && row->ltx.len > log_target(l);
 }
 
-static void rows_free(struct cd_list *rows)
-{
-    struct cd_link *k;
-    while ((k = cd_list_pop(rows)) != NULL)
-        log_row_free(CD_CONTAINER(k, struct log_row, link));
-}
-
 /* False: cancelled, which only happens when the row is dropped or the node ends. Nothing else gives up: a gap
  * in a cell's rows is never an answer. */
 static bool put(struct log *l, const uint8_t id[LOG_ID_SIZE], struct cd_str bytes)
@@ -109,7 +102,7 @@ static void apart_flow(void *arg)
         cd_link_remove(&a->link);
     else
         (void)cd_map_remove(&l->apart, cd_str(a->scope));
-    rows_free(&a->behind); /* Empty, unless the node ends. */
+    log_rows_free(&a->behind); /* Empty, unless the node ends. */
     if (a->row != NULL)
         log_row_free(a->row);
     cd_free(a->scope);

@@ -1,6 +1,7 @@
 #include "log/batch.h"
 
 #include "log/bytes.h"
+#include "store/names.h"
 
 #define HEAD_SIZE 64u
 #define TRAILER_SIZE (LOG_SHA256_SIZE + 8u + 4u)
@@ -8,8 +9,7 @@
 #define MAGIC_END "CLBE"
 #define VERSION 1u
 #define ENTRY_FIXED (2u + 3u * 8u + 2u + 4u * 8u) /* Without the cell's name and what kind 2 adds. */
-#define ENTRY_MAX (ENTRY_FIXED + LOG_SCOPE_MAX + LOG_ID_SIZE + LOG_SHA256_SIZE)
-#define SESSION_MAX (128u + 1u + 64u)
+#define ENTRY_MAX (ENTRY_FIXED + STORE_SCOPE_MAX + LOG_ID_SIZE + LOG_SHA256_SIZE)
 
 /* ---- Writing ---- */
 
@@ -73,11 +73,11 @@ void log_batch_end(struct log_batch_out *o, uint8_t digest[LOG_SHA256_SIZE])
     uint64_t total = to->len - o->start + TRAILER_SIZE;
     CD_ASSERT(o->rows > 0 && total <= LOG_BATCH_BYTES_MAX);
     char *head = to->ptr + o->start;
-    log_put_u64(head + 32, table);
-    log_put_u64(head + 40, total);
-    log_put_u32(head + 48, o->rows);
+    cd_put_u64(head + 32, table);
+    cd_put_u64(head + 40, total);
+    cd_put_u32(head + 48, o->rows);
     size_t before_crc = HEAD_SIZE + cd_get_u16(head + 6);
-    log_put_u32(head + before_crc, cd_crc32c(0, head, before_crc));
+    cd_put_u32(head + before_crc, cd_crc32c(0, head, before_crc));
     log_sha256(cd_str_of(head, to->len - o->start), (struct cd_str){0}, digest);
     cd_buf_add(to, digest, LOG_SHA256_SIZE);
     cd_buf_add_u64(to, total);
@@ -86,7 +86,7 @@ void log_batch_end(struct log_batch_out *o, uint8_t digest[LOG_SHA256_SIZE])
 
 size_t log_batch_overhead(size_t rows)
 {
-    return HEAD_SIZE + SESSION_MAX + 4 + TRAILER_SIZE + rows * ENTRY_MAX;
+    return HEAD_SIZE + STORE_SESSION_MAX + 4 + TRAILER_SIZE + rows * ENTRY_MAX;
 }
 
 /* ---- Reading ---- */

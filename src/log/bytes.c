@@ -22,21 +22,3 @@ int log_corrupt(struct cd_buf *why, const char *format, ...)
     }
     return CD_ECORRUPT;
 }
-
-void log_put_u16(char *at, uint16_t v)
-{
-    at[0] = (char)(v & 0xff);
-    at[1] = (char)(v >> 8);
-}
-
-void log_put_u32(char *at, uint32_t v)
-{
-    log_put_u16(at, (uint16_t)(v & 0xffff));
-    log_put_u16(at + 2, (uint16_t)(v >> 16));
-}
-
-void log_put_u64(char *at, uint64_t v)
-{
-    log_put_u32(at, (uint32_t)(v & UINT32_MAX));
-    log_put_u32(at + 4, (uint32_t)(v >> 32));
-}

@@ -9,9 +9,5 @@
 void log_sha256(struct cd_str a, struct cd_str b, uint8_t out[LOG_SHA256_SIZE]);
 /* Writes what is wrong; gives CD_ECORRUPT. why may be NULL. */
 CD_MUST_USE int log_corrupt(struct cd_buf *why, const char *format, ...) CD_PRINTF(2, 3);
-/* In place, little-endian. */
-void log_put_u16(char *at, uint16_t v);
-void log_put_u32(char *at, uint32_t v);
-void log_put_u64(char *at, uint64_t v);
 
 #endif

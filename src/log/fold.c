@@ -412,9 +412,7 @@ static void folder_free(struct log_folder *f)
 {
     for (struct cd_map_node *n = cd_map_first(&f->cells); n != NULL; n = cd_map_first(&f->cells)) {
         struct fold_cell *c = cd_map_value(n);
-        struct cd_link *k;
-        while ((k = cd_list_pop(&c->rows)) != NULL)
-            log_row_free(CD_CONTAINER(k, struct log_row, link));
+        log_rows_free(&c->rows);
         cell_free(f, c);
     }
     cd_map_deinit(&f->cells);

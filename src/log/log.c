@@ -29,22 +29,15 @@ struct log *log_new(const struct log_opts *opts)
     return l;
 }
 
-static void rows_free(struct cd_list *rows)
-{
-    struct cd_link *k;
-    while ((k = cd_list_pop(rows)) != NULL)
-        log_row_free(CD_CONTAINER(k, struct log_row, link));
-}
-
 static void log_free(struct log *l)
 {
     CD_ASSERT(l->apart.count == 0 && cd_list_empty(&l->detached));
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
-        rows_free(&l->carrier[i].rows);
+        log_rows_free(&l->carrier[i].rows);
         cd_buf_deinit(&l->carrier[i].bytes);
         cd_buf_deinit(&l->carrier[i].key);
     }
-    rows_free(&l->waiting);
+    log_rows_free(&l->waiting);
     for (unsigned i = 0; i < l->lanes; i++) {
         CD_ASSERT(l->lane[i].feed == NULL);
         cd_buf_deinit(&l->lane[i].marks);

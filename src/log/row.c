@@ -1,5 +1,7 @@
 #include "log/row.h"
 
+#include "store/names.h"
+
 struct log_row *log_row_new(struct cd_str scope, uint64_t epoch)
 {
     CD_ASSERT(log_scope_valid(scope));
@@ -18,33 +20,19 @@ void log_row_free(struct log_row *r)
     cd_free(r);
 }
 
-static bool name_valid(struct cd_str s, size_t max, const char *also)
+void log_rows_free(struct cd_list *rows)
 {
-    if (s.len == 0 || s.len > max || cd_str_eq(s, CD_STR(".")) || cd_str_eq(s, CD_STR("..")))
-        return false;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && (c == 0 || strchr(also, c) == NULL))
-            return false;
-    }
-    return true;
+    struct cd_link *k;
+    while ((k = cd_list_pop(rows)) != NULL)
+        log_row_free(CD_CONTAINER(k, struct log_row, link));
 }
 
 bool log_scope_valid(struct cd_str scope)
 {
-    return name_valid(scope, LOG_SCOPE_MAX, "_.:$-");
+    return store_scope_valid(scope);
 }
 
 bool log_session_valid(struct cd_str session)
 {
-    size_t slash = cd_str_find(session, '/', 0);
-    if (slash == SIZE_MAX || session.len - slash - 1 != 64)
-        return false;
-    for (size_t i = slash + 1; i < session.len; i++) {
-        char c = session.ptr[i];
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-    }
-    return name_valid(cd_str_sub(session, 0, slash), 128, "_.-");
+    return store_session_valid(session);
 }

@@ -7,7 +7,6 @@
 
 #include "io/io.h"
 
-#define LOG_SCOPE_MAX 255u
 #define LOG_ID_SIZE 16u
 #define LOG_SHA256_SIZE 32u
 
@@ -47,6 +46,7 @@ struct log_row {
 /* A row of kind LOG_ROW_BYTES; the caller fills in txids, alarm and segment. */
 struct log_row *log_row_new(struct cd_str scope, uint64_t epoch);
 void log_row_free(struct log_row *r);
+void log_rows_free(struct cd_list *rows); /* All of a list, by their link. */
 
 /* 1..255 bytes of [A-Za-z0-9_.:$-], not "." or "..". */
 bool log_scope_valid(struct cd_str scope);

@@ -38,9 +38,9 @@ static void finish(struct cd_buf *to, size_t start, size_t session_len, struct c
     uint64_t at = to->len - start, total = at + directory.len + TRAILER_SIZE;
     size_t before_crc = LOG_SLOT_HEAD_SIZE + session_len;
     char *head = to->ptr + start;
-    log_put_u64(head + 48, at);
-    log_put_u64(head + 56, total);
-    log_put_u32(head + before_crc, cd_crc32c(0, head, before_crc));
+    cd_put_u64(head + 48, at);
+    cd_put_u64(head + 56, total);
+    cd_put_u32(head + before_crc, cd_crc32c(0, head, before_crc));
     uint8_t digest[LOG_SHA256_SIZE];
     log_sha256(cd_str_of(head, before_crc), directory, digest);
     cd_buf_add_str(to, directory);

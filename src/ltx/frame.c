@@ -29,18 +29,12 @@ void ltx_zstd_free(struct ltx_zstd *z)
     cd_free(z);
 }
 
-static void put_u32(char *at, uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++)
-        at[i] = (char)(v >> (8 * i));
-}
-
 static void put_head(char *at, uint32_t pgno, unsigned flags, uint32_t stored, uint32_t crc)
 {
-    put_u32(at, pgno);
-    put_u32(at + 4, flags); /* Two bytes of flags and two zeros. */
-    put_u32(at + 8, stored);
-    put_u32(at + 12, crc);
+    cd_put_u32(at, pgno);
+    cd_put_u32(at + 4, flags); /* Two bytes of flags and two zeros. */
+    cd_put_u32(at + 8, stored);
+    cd_put_u32(at + 12, crc);
 }
 
 static bool is_zero(const char *page, uint32_t size)

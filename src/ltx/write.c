@@ -7,30 +7,24 @@
 /* From here on versions of pages that no longer count are looked for whenever the bytes have doubled. */
 #define COMPACT_FROM (16u << 20)
 
-static void put(char *at, uint64_t v, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        at[i] = (char)(v >> (8 * i));
-}
-
 void ltx_put_header(char *at, const struct ltx_header *h)
 {
     static const char magic[4] = {'C', 'L', 'T', 'X'}; /* No NUL. */
     memset(at, 0, LTX_HEADER_SIZE);
     memcpy(at, magic, sizeof magic);
-    put(at + 4, LTX_VERSION, 2);
-    put(at + 6, h->flags, 2);
-    put(at + 8, h->page_size, 4);
-    put(at + 12, h->commit, 4);
-    put(at + 16, h->min_txid, 8);
-    put(at + 24, h->max_txid, 8);
-    put(at + 32, h->epoch, 8);
-    put(at + 40, (uint64_t)h->timestamp_ms, 8);
-    put(at + 48, h->scope_hash, 8);
-    put(at + 80, h->base_epoch, 8);
-    put(at + 88, h->base_txid, 8);
-    put(at + 96, h->page_count, 4);
-    put(at + 124, cd_crc32c(0, at, 124), 4);
+    cd_put_u16(at + 4, LTX_VERSION);
+    cd_put_u16(at + 6, (uint16_t)h->flags);
+    cd_put_u32(at + 8, h->page_size);
+    cd_put_u32(at + 12, h->commit);
+    cd_put_u64(at + 16, h->min_txid);
+    cd_put_u64(at + 24, h->max_txid);
+    cd_put_u64(at + 32, h->epoch);
+    cd_put_u64(at + 40, (uint64_t)h->timestamp_ms);
+    cd_put_u64(at + 48, h->scope_hash);
+    cd_put_u64(at + 80, h->base_epoch);
+    cd_put_u64(at + 88, h->base_txid);
+    cd_put_u32(at + 96, h->page_count);
+    cd_put_u32(at + 124, cd_crc32c(0, at, 124));
 }
 
 void ltx_put_index_entry(struct cd_buf *out, const struct ltx_entry *e)
