@@ -41,7 +41,6 @@ struct work {
     struct io_file file;
     struct cd_buf tmp; /* Path of file. */
     void *page; /* owned */
-    uint64_t sum; /* Over the pages of a chain that is one image. */
 };
 
 /* ---- How it ends ---- */
@@ -321,6 +320,9 @@ static int apply(struct work *w, const struct ltx_object *o, struct cd_str bytes
     if (r->page_size == 0)
         w->page = cd_alloc(f.h.page_size);
     r->page_size = f.h.page_size;
+    /* A chain of one object: its checksum is that of the whole. */
+    bool summed = w->chain.image_only && (f.h.flags & LTX_DBSUM) != 0;
+    uint64_t sum = LTX_DBSUM_START;
     size_t done = 0;
     for (uint32_t i = 0; i < f.h.page_count; i++) {
         uint32_t pgno = ltx_file_entry(&f, i).pgno;
@@ -328,7 +330,8 @@ static int apply(struct work *w, const struct ltx_object *o, struct cd_str bytes
             (void)ends_with(w, LOG_RESTORE_CORRUPT, cd_buf_str(&key), cd_buf_cstr(&why));
             goto out;
         }
-        w->sum = ltx_dbsum_add(w->sum, pgno, w->page, r->page_size);
+        if (summed)
+            sum = ltx_dbsum_add(sum, pgno, w->page, r->page_size);
         rc = io_file_pwrite(&w->file, w->page, r->page_size, (uint64_t)(pgno - 1) * r->page_size);
         if (rc == IO_OK && (done += r->page_size) % STEP_BYTES < r->page_size)
             rc = yield_turn(r->io);
@@ -339,7 +342,7 @@ static int apply(struct work *w, const struct ltx_object *o, struct cd_str bytes
     rc = io_file_truncate(&w->file, (uint64_t)f.h.commit * r->page_size);
     r->pages = f.h.commit;
     *ok = rc == IO_OK;
-    if (*ok && w->chain.image_only && (f.h.flags & LTX_DBSUM) != 0 && w->sum != f.post_checksum) {
+    if (*ok && summed && sum != f.post_checksum) {
         (void)ends_with(w, LOG_RESTORE_CORRUPT, cd_buf_str(&key),
                         "the checksum over all pages is another one");
         *ok = false;
@@ -417,7 +420,6 @@ static int download(struct work *w, bool *ok)
     struct window *d = cd_new(struct window);
     int rc = IO_OK;
     *ok = true;
-    w->sum = LTX_DBSUM_START;
     while (rc == IO_OK && *ok && d->taken < w->chain.count) {
         send_more(w, d);
         rc = take_next(w, d, ok);

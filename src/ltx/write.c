@@ -190,5 +190,8 @@ void ltx_builder_finish(struct ltx_builder *b, struct ltx_zstd *z, const struct 
     ltx_put_trailer(&b->bytes, index_offset, full.page_count, sum, crc);
     cd_buf_deinit(out);
     *out = cd_buf_move(&b->bytes);
+    /* It may stay in the log for minutes, which counts the bytes and not the room that compressing wanted. */
+    out->ptr = cd_realloc(out->ptr, out->len);
+    out->cap = out->len;
     ltx_builder_deinit(b);
 }
