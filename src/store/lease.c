@@ -152,11 +152,8 @@ static void load_read(const struct cd_json *at, struct store_load *l)
 
 static void load_number(struct cd_json_out *j, const char *key, uint64_t v)
 {
-    if (v == STORE_ABSENT)
-        return;
-    CD_ASSERT(v <= STORE_NUMBER_MAX);
-    cd_json_out_key(j, key);
-    cd_json_out_u64(j, v);
+    if (v != STORE_ABSENT)
+        store_out_number(j, key, v);
 }
 
 static void load_write(struct cd_json_out *j, const struct store_load *l)
@@ -207,12 +204,6 @@ int store_lease_read(struct store_lease *out, struct cd_str node, struct cd_str 
     return rc;
 }
 
-static void text(struct cd_json_out *j, const char *key, const char *value)
-{
-    cd_json_out_key(j, key);
-    cd_json_out_str(j, cd_str(value));
-}
-
 static void flag(struct cd_json_out *j, const char *key, bool value)
 {
     cd_json_out_key(j, key);
@@ -227,15 +218,15 @@ void store_lease_write(struct cd_buf *out, const struct store_lease *l)
     CD_ASSERT(store_generation_valid(cd_str(l->probe_key)));
     cd_json_out_init(&j, out);
     cd_json_out_object(&j);
-    load_number(&j, "v", 1);
-    text(&j, "node", l->node);
-    text(&j, "generation", l->generation);
-    load_number(&j, "seq", l->seq);
-    load_number(&j, "expires_ms", l->expires_ms);
-    load_number(&j, "ttl_ms", l->ttl_ms);
-    text(&j, "addr", l->addr);
-    load_number(&j, "peer_protocol", l->peer_protocol);
-    text(&j, "probe_key", l->probe_key);
+    store_out_number(&j, "v", 1);
+    store_out_text(&j, "node", cd_str(l->node));
+    store_out_text(&j, "generation", cd_str(l->generation));
+    store_out_number(&j, "seq", l->seq);
+    store_out_number(&j, "expires_ms", l->expires_ms);
+    store_out_number(&j, "ttl_ms", l->ttl_ms);
+    store_out_text(&j, "addr", cd_str(l->addr));
+    store_out_number(&j, "peer_protocol", l->peer_protocol);
+    store_out_text(&j, "probe_key", cd_str(l->probe_key));
     flag(&j, "paced_handoff", l->paced_handoff);
     flag(&j, "ephemeral", l->ephemeral);
     if (l->has_log) {

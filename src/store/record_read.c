@@ -1,6 +1,8 @@
 /* store/record_read.c: see record_read.h. */
 #include "store/record_read.h"
 
+#include "store/records.h"
+
 void store_reader_fail(struct store_reader *r, const char *format, ...)
 {
     if (r->rc != 0)
@@ -105,6 +107,19 @@ const struct cd_json *store_read_nullable(struct store_reader *r, const struct c
         return NULL;
     }
     return cd_json_kind(v) == CD_JSON_NULL ? NULL : v;
+}
+
+void store_out_number(struct cd_json_out *o, const char *key, uint64_t v)
+{
+    CD_ASSERT(v <= STORE_NUMBER_MAX);
+    cd_json_out_key(o, key);
+    cd_json_out_u64(o, v);
+}
+
+void store_out_text(struct cd_json_out *o, const char *key, struct cd_str text)
+{
+    cd_json_out_key(o, key);
+    cd_json_out_str(o, text);
 }
 
 static const struct store_patch *patch_of(const struct store_patch *patch, size_t count, struct cd_str key)

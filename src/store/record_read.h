@@ -1,4 +1,5 @@
-/* store/record_read.h: reading the JSON records of the bucket strictly (fleet.md 2.2). For src/store only.
+/* store/record_read.h: reading the JSON records of the bucket strictly (fleet.md 2.2), and what writing them
+ * has in common. For src/store only.
  *
  * A reader remembers the first thing that was wrong; after that every read gives an empty value. So a record
  * is read straight down, and store_reader_end says how it went. */
@@ -36,6 +37,11 @@ void store_read_text(struct store_reader *r, const struct cd_json *at, const cha
 const struct cd_json *store_read_nullable(struct store_reader *r, const struct cd_json *at, const char *key);
 /* Whether the member is there and not null. */
 bool store_read_has(const struct cd_json *at, const char *key);
+
+/* One member of the object being written. A number above STORE_NUMBER_MAX is a mistake of the caller's and is
+ * asserted about. */
+void store_out_number(struct cd_json_out *o, const char *key, uint64_t v);
+void store_out_text(struct cd_json_out *o, const char *key, struct cd_str text);
 
 /* One changed member of an object. */
 struct store_patch {

@@ -8,24 +8,11 @@ static bool session_or_empty(struct cd_str s)
     return s.len == 0 || store_session_valid(s);
 }
 
-static void out_number(struct cd_json_out *o, const char *key, uint64_t v)
-{
-    CD_ASSERT(v <= STORE_NUMBER_MAX);
-    cd_json_out_key(o, key);
-    cd_json_out_u64(o, v);
-}
-
-static void out_text(struct cd_json_out *o, const char *key, const char *text)
-{
-    cd_json_out_key(o, key);
-    cd_json_out_str(o, cd_str(text));
-}
-
 static void begin_v1(struct cd_json_out *o, struct cd_buf *out)
 {
     cd_json_out_init(o, out);
     cd_json_out_object(o);
-    out_number(o, "v", 1);
+    store_out_number(o, "v", 1);
 }
 
 /* ---- Ownership ---- */
@@ -51,8 +38,8 @@ void store_owner_write(struct cd_buf *out, const struct store_owner *o)
     CD_ASSERT(session_or_empty(cd_str(o->session)));
     CD_ASSERT(o->epoch > 0);
     begin_v1(&j, out);
-    out_text(&j, "session", o->session);
-    out_number(&j, "epoch", o->epoch);
+    store_out_text(&j, "session", cd_str(o->session));
+    store_out_number(&j, "epoch", o->epoch);
     cd_json_out_end(&j, '}');
 }
 
@@ -71,7 +58,7 @@ void store_retired_epochs_write(struct cd_buf *out, uint64_t retired_below)
 {
     struct cd_json_out j;
     begin_v1(&j, out);
-    out_number(&j, "retired_below", retired_below);
+    store_out_number(&j, "retired_below", retired_below);
     cd_json_out_end(&j, '}');
 }
 
@@ -111,9 +98,8 @@ static void frozen_write(struct cd_json_out *j, struct cd_str by, uint64_t at_ms
 {
     CD_ASSERT(store_session_valid(by));
     cd_json_out_object(j);
-    cd_json_out_key(j, "by");
-    cd_json_out_str(j, by);
-    out_number(j, "at_ms", at_ms);
+    store_out_text(j, "by", by);
+    store_out_number(j, "at_ms", at_ms);
     cd_json_out_end(j, '}');
 }
 
@@ -122,14 +108,14 @@ void store_floor_write(struct cd_buf *out, const struct store_floor *f)
     struct cd_json_out j;
     CD_ASSERT((f->floor == 0) == (f->batch == 0));
     begin_v1(&j, out);
-    out_number(&j, "floor", f->floor);
-    out_number(&j, "batch", f->batch);
+    store_out_number(&j, "floor", f->floor);
+    store_out_number(&j, "batch", f->batch);
     cd_json_out_key(&j, "alarms");
     if (f->has_alarms) {
         CD_ASSERT(f->alarms_through >= f->batch);
         cd_json_out_object(&j);
-        out_number(&j, "n", f->alarms_n);
-        out_number(&j, "through", f->alarms_through);
+        store_out_number(&j, "n", f->alarms_n);
+        store_out_number(&j, "through", f->alarms_through);
         cd_json_out_end(&j, '}');
     } else {
         cd_json_out_null(&j);
@@ -202,9 +188,9 @@ void store_recovered_write(struct cd_buf *out, const struct store_recovered *r)
     for (unsigned i = 0; i < r->count; i++) {
         CD_ASSERT(store_scope_valid(cd_str(r->item[i].cell)));
         cd_json_out_object(&j);
-        out_text(&j, "cell", r->item[i].cell);
-        out_number(&j, "epoch", r->item[i].epoch);
-        out_number(&j, "through", r->item[i].through);
+        store_out_text(&j, "cell", cd_str(r->item[i].cell));
+        store_out_number(&j, "epoch", r->item[i].epoch);
+        store_out_number(&j, "through", r->item[i].through);
         cd_json_out_end(&j, '}');
     }
     cd_json_out_end(&j, ']');

@@ -134,15 +134,13 @@ static void begin(struct cd_json_out *j, struct cd_buf *out)
 {
     cd_json_out_init(j, out);
     cd_json_out_object(j);
-    cd_json_out_key(j, "format");
-    cd_json_out_u64(j, STORE_WAKE_FORMAT);
+    store_out_number(j, "format", STORE_WAKE_FORMAT);
 }
 
 static void session_write(struct cd_json_out *j, struct cd_str session)
 {
     CD_ASSERT(store_session_valid(session));
-    cd_json_out_key(j, "session");
-    cd_json_out_str(j, session);
+    store_out_text(j, "session", session);
 }
 
 int store_alarms_write(struct cd_buf *out, struct cd_str session, uint64_t through,
@@ -152,8 +150,7 @@ int store_alarms_write(struct cd_buf *out, struct cd_str session, uint64_t throu
     size_t before = out->len;
     begin(&j, out);
     session_write(&j, session);
-    cd_json_out_key(&j, "through");
-    number(&j, through);
+    store_out_number(&j, "through", through);
     list_write(&j, items, count, store_alarm_cmp_cell);
     cd_json_out_end(&j, '}');
     if (out->len - before <= STORE_ALARMS_MAX)
@@ -220,8 +217,7 @@ static void identity_write(struct cd_json_out *j, struct store_identity i)
 {
     struct cd_buf text = {0};
     store_identity_text(&text, i);
-    cd_json_out_key(j, "identity");
-    cd_json_out_str(j, cd_buf_str(&text));
+    store_out_text(j, "identity", cd_buf_str(&text));
     cd_buf_deinit(&text);
 }
 
@@ -229,10 +225,8 @@ void store_wake_entry_write(struct cd_buf *out, const struct store_alarm *a)
 {
     struct cd_json_out j;
     begin(&j, out);
-    cd_json_out_key(&j, "cell");
-    cd_json_out_str(&j, a->cell);
-    cd_json_out_key(&j, "due_ms");
-    number(&j, a->due_ms);
+    store_out_text(&j, "cell", a->cell);
+    store_out_number(&j, "due_ms", a->due_ms);
     identity_write(&j, a->identity);
     cd_json_out_end(&j, '}');
 }
@@ -293,8 +287,7 @@ void store_wake_format_write(struct cd_buf *out, bool ready)
 {
     struct cd_json_out j;
     begin(&j, out);
-    cd_json_out_key(&j, "state");
-    cd_json_out_str(&j, ready ? CD_STR("ready") : CD_STR("initializing"));
+    store_out_text(&j, "state", ready ? CD_STR("ready") : CD_STR("initializing"));
     cd_json_out_end(&j, '}');
 }
 
@@ -316,11 +309,8 @@ void store_waker_write(struct cd_buf *out, const struct store_waker *w)
     CD_ASSERT(store_node_valid(cd_str(w->node)));
     cd_json_out_init(&j, out);
     cd_json_out_object(&j);
-    cd_json_out_key(&j, "v");
-    cd_json_out_u64(&j, 1);
-    cd_json_out_key(&j, "node");
-    cd_json_out_str(&j, cd_str(w->node));
-    cd_json_out_key(&j, "expires_ms");
-    number(&j, w->expires_ms);
+    store_out_number(&j, "v", 1);
+    store_out_text(&j, "node", cd_str(w->node));
+    store_out_number(&j, "expires_ms", w->expires_ms);
     cd_json_out_end(&j, '}');
 }
