@@ -80,21 +80,16 @@ static void on_rollback_hook(void *arg)
 }
 
 /* Runs a statement of our own to its end. */
-static int run(struct db *d, sqlite3_stmt *s)
+static int run(sqlite3_stmt *s)
 {
-    d->internal = true;
     int rc = sqlite3_step(s);
     int again = sqlite3_reset(s);
-    d->internal = false;
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : again != SQLITE_OK ? again : rc;
 }
 
 static int prepare(struct db *d, const char *sql, sqlite3_stmt **out)
 {
-    d->internal = true;
-    int rc = sqlite3_prepare_v3(d->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-    d->internal = false;
-    return rc;
+    return sqlite3_prepare_v3(d->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
 }
 
 static int alarm_read(struct db *d, struct db_alarm *out)
@@ -102,13 +97,11 @@ static int alarm_read(struct db *d, struct db_alarm *out)
     sqlite3_stmt *s = NULL;
     *out = (struct db_alarm){0};
     int rc = prepare(d, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_cf_alarm'", &s);
-    d->internal = true;
     if (rc == SQLITE_OK)
         rc = sqlite3_step(s);
     (void)sqlite3_finalize(s);
     if (rc == SQLITE_ROW) {
         rc = prepare(d, "SELECT due_ms, inst_seq FROM _cf_alarm LIMIT 1", &s);
-        d->internal = true;
         if (rc == SQLITE_OK)
             rc = sqlite3_step(s);
         if (rc == SQLITE_ROW) {
@@ -118,7 +111,6 @@ static int alarm_read(struct db *d, struct db_alarm *out)
         }
         (void)sqlite3_finalize(s);
     }
-    d->internal = false;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -131,8 +123,6 @@ static int configure(struct db *d, const struct db_opts *o)
                 "PRAGMA mmap_size=0;PRAGMA locking_mode=EXCLUSIVE;PRAGMA journal_mode=MEMORY;",
                 o->page_size == 0 ? DB_PAGE_SIZE : o->page_size,
                 o->cache_pages == 0 ? DB_CACHE_PAGES : o->cache_pages);
-    if (o->max_pages != 0)
-        cd_buf_addf(&sql, "PRAGMA max_page_count=%u;", o->max_pages);
     /* 48 KiB for each connection, to save a third of the time of small allocations. */
     (void)sqlite3_db_config(d->sqlite, SQLITE_DBCONFIG_LOOKASIDE, NULL, 0, 0);
     (void)sqlite3_commit_hook(d->sqlite, on_commit_hook, d);
@@ -257,7 +247,7 @@ int db_begin(struct db *d, struct cd_buf *why)
     if (d->broken)
         return db_fail(d, "begin", SQLITE_IOERR, why);
     d->too_big = false;
-    int rc = run(d, d->begin);
+    int rc = run(d->begin);
     return rc == SQLITE_OK ? 0 : db_fail(d, "begin", rc, why);
 }
 
@@ -299,7 +289,7 @@ int db_commit(struct db *d, struct cd_buf *why)
         rc = alarm_read(d, &alarm);
     if (rc == SQLITE_OK) {
         d->committing = true;
-        rc = run(d, d->commit);
+        rc = run(d->commit);
         d->committing = false;
     }
     if (rc != SQLITE_OK || d->broken) {
@@ -316,7 +306,7 @@ int db_commit(struct db *d, struct cd_buf *why)
 
 void db_rollback(struct db *d)
 {
-    if (sqlite3_get_autocommit(d->sqlite) == 0 && run(d, d->rollback) != SQLITE_OK)
+    if (sqlite3_get_autocommit(d->sqlite) == 0 && run(d->rollback) != SQLITE_OK)
         d->broken = true;
 }
 
@@ -325,29 +315,9 @@ sqlite3 *db_sqlite(struct db *d)
     return d->sqlite;
 }
 
-bool db_internal(const struct db *d)
-{
-    return d->internal;
-}
-
-struct io *db_io(struct db *d)
-{
-    return d->host->io;
-}
-
-struct cd_str db_scope(const struct db *d)
-{
-    return cd_str(d->scope);
-}
-
 uint64_t db_epoch(const struct db *d)
 {
     return d->epoch;
-}
-
-uint32_t db_page_size(const struct db *d)
-{
-    return d->page_size;
 }
 
 bool db_in_transaction(struct db *d)
@@ -388,9 +358,4 @@ struct db_alarm db_alarm(const struct db *d)
 void db_alarm_changed(struct db *d)
 {
     d->alarm_changed = true;
-}
-
-void db_trim(struct db *d)
-{
-    (void)sqlite3_db_release_memory(d->sqlite);
 }

@@ -50,7 +50,6 @@ struct db_opts {
     uint64_t epoch;
     struct db_position base; /* What the file holds, put there by a restore or a snapshot. {0, 0}: no file. */
     uint32_t page_size; /* Of a new database; 0: DB_PAGE_SIZE. */
-    uint32_t max_pages; /* 0: no limit of ours. SQLITE_FULL beyond. */
     uint32_t cache_pages; /* 0: DB_CACHE_PAGES. */
     /* Paged (fleet.md 5.12): the file has the base's size and page 1; the rest comes when it is needed. fault
      * is called from inside a statement that needs a page: it brings that one by db_page_put, and others that
@@ -92,12 +91,7 @@ CD_MUST_USE int db_snapshot_take(struct io *io, const char *dir, struct cd_str s
 /* For statements, cursors, limits, functions and the authorizer; never for transactions at the top level, and
  * not for hooks of commit and rollback, which are ours. One connection, no mutex. */
 sqlite3 *db_sqlite(struct db *d);
-/* While one of our own statements is prepared or runs: the authorizer lets it do everything. */
-bool db_internal(const struct db *d);
-struct io *db_io(struct db *d);
-struct cd_str db_scope(const struct db *d);
 uint64_t db_epoch(const struct db *d);
-uint32_t db_page_size(const struct db *d);
 
 /* The one transaction that a turn of a cell writes in. Savepoints inside it belong to the caller. Writing
  * outside of it fails with SQLITE_CONSTRAINT_COMMITHOOK. */
@@ -131,8 +125,5 @@ CD_MUST_USE int db_page_put(struct db *d, uint32_t pgno, const void *page);
 bool db_page_absent(const struct db *d, uint32_t pgno);
 /* The next page from pgno on that is absent; 0: none. With pgno 1 and answer 0 the file is whole. */
 uint32_t db_page_next_absent(const struct db *d, uint32_t pgno);
-
-/* Gives back what an idle database can do without: cached pages. */
-void db_trim(struct db *d);
 
 #endif

@@ -36,7 +36,6 @@ struct db {
     bool too_big; /* The open transaction, or the one that ended last. */
     bool dirty; /* The open transaction has written to the file. */
     bool committing; /* Inside db_commit: only there a transaction may commit. */
-    bool internal;
     bool broken;
     bool alarm_changed;
     struct db_alarm alarm;
