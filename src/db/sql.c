@@ -9,8 +9,9 @@ struct storage_statement {
     sqlite3_stmt *stmt; /* owned */
     struct cd_str text; /* owned, when it is in the cache */
     uint64_t shape;
-    int compiled; /* How often SQLite did it. */
-    size_t size; /* As counted in s->statements_size. */
+    int compiled; /* How often SQLite had done it again when shape was set; */
+    int measured; /* and when size was. */
+    size_t size; /* As counted in s->statements_size; 0: it is in no cache. */
     bool busy, alters, writes;
 };
 
@@ -40,6 +41,11 @@ static void uncache(struct storage *s, struct storage_statement *st)
     s->statements_size -= st->size;
 }
 
+static int recompiled(const struct storage_statement *st)
+{
+    return sqlite3_stmt_status(st->stmt, SQLITE_STMTSTATUS_REPREPARE, 0);
+}
+
 void storage_statements_trim(struct storage *s, size_t size_max)
 {
     struct cd_link *k = s->recent.head.prev;
@@ -53,6 +59,15 @@ void storage_statements_trim(struct storage *s, size_t size_max)
     }
 }
 
+/* Idle and without bindings. SQLite walks through all of a statement for this. */
+static void measure(struct storage *s, struct storage_statement *st)
+{
+    size_t size = st->text.len + (size_t)sqlite3_stmt_status(st->stmt, SQLITE_STMTSTATUS_MEMUSED, 0);
+    s->statements_size += size - st->size;
+    st->size = size;
+    st->measured = recompiled(st);
+}
+
 static void statement_release(struct storage *s, struct storage_statement *st)
 {
     (void)sqlite3_reset(st->stmt); /* Its error was taken from the step. */
@@ -64,9 +79,8 @@ static void statement_release(struct storage *s, struct storage_statement *st)
     }
     cd_link_remove(&st->link);
     cd_list_push_front(&s->recent, &st->link);
-    size_t size = st->text.len + (size_t)sqlite3_stmt_status(st->stmt, SQLITE_STMTSTATUS_MEMUSED, 0);
-    s->statements_size += size - st->size;
-    st->size = size;
+    if (recompiled(st) != st->measured) /* For another schema: it may have grown. */
+        measure(s, st);
     if (s->statements_size > STORAGE_CACHE_MAX)
         storage_statements_trim(s, STORAGE_CACHE_MAX);
 }
@@ -280,6 +294,7 @@ static void cache(struct storage *s, struct storage_statement *st, struct cd_str
     st->text = cd_str_of(cd_str_dup(text), text.len);
     cd_map_put(&s->statements, st->text, st);
     cd_list_push_front(&s->recent, &st->link);
+    measure(s, st);
 }
 
 int storage_sql(struct storage *s, struct cd_str sql, const struct storage_value *values, unsigned n,
@@ -353,7 +368,7 @@ uint64_t storage_cursor_shape(const struct storage_cursor *c)
     struct storage_statement *st = c->st;
     if (st == NULL)
         return 0;
-    int compiled = sqlite3_stmt_status(st->stmt, SQLITE_STMTSTATUS_REPREPARE, 0);
+    int compiled = recompiled(st);
     if (compiled != st->compiled) {
         st->compiled = compiled;
         st->shape = ++c->s->last_shape;
