@@ -418,28 +418,16 @@ uint64_t storage_cursor_written(const struct storage_cursor *c)
 
 /* ---- Size ---- */
 
-static int pragma(struct storage *s, enum storage_own which, uint64_t *out)
-{
-    sqlite3_stmt *stmt = storage_own(s, which);
-    if (stmt == NULL)
-        return CD_EINVAL;
-    int rc = storage_own_step(s, stmt) == SQLITE_ROW ? 0 : storage_fail(s);
-    if (rc == 0)
-        *out = (uint64_t)sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_reset(stmt);
-    return rc;
-}
-
 int storage_size(struct storage *s, uint64_t *bytes)
 {
     uint64_t pages, unused, size;
     int rc = storage_check(s);
     if (rc == 0)
-        rc = pragma(s, STORAGE_OWN_PAGES, &pages);
+        rc = storage_own_number(s, STORAGE_OWN_PAGES, &pages);
     if (rc == 0)
-        rc = pragma(s, STORAGE_OWN_PAGES_FREE, &unused);
+        rc = storage_own_number(s, STORAGE_OWN_PAGES_FREE, &unused);
     if (rc == 0)
-        rc = pragma(s, STORAGE_OWN_PAGE_SIZE, &size);
+        rc = storage_own_number(s, STORAGE_OWN_PAGE_SIZE, &size);
     if (rc == 0)
         *bytes = (pages - unused) * size;
     return rc;

@@ -189,6 +189,18 @@ int storage_own_run(struct storage *s, sqlite3_stmt *stmt)
     return rc;
 }
 
+int storage_own_number(struct storage *s, enum storage_own which, uint64_t *out)
+{
+    sqlite3_stmt *stmt = storage_own(s, which);
+    if (stmt == NULL)
+        return CD_EINVAL;
+    int rc = storage_own_step(s, stmt) == SQLITE_ROW ? 0 : storage_fail(s);
+    if (rc == 0)
+        *out = (uint64_t)sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
 int storage_own_exec(struct storage *s, const char *sql)
 {
     s->trusted++;
@@ -355,13 +367,10 @@ void storage_interruptible(struct storage *s, bool (*wanted)(void *arg), void *a
 
 static int limit_size(struct storage *s)
 {
-    sqlite3_stmt *stmt = storage_own(s, STORAGE_OWN_PAGE_SIZE);
-    if (stmt == NULL)
-        return CD_EINVAL;
-    if (storage_own_step(s, stmt) != SQLITE_ROW)
-        return storage_fail(s);
-    uint64_t page = (uint64_t)sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_reset(stmt);
+    uint64_t page;
+    int rc = storage_own_number(s, STORAGE_OWN_PAGE_SIZE, &page);
+    if (rc != 0)
+        return rc;
     char text[64];
     snprintf(text, sizeof text, "PRAGMA max_page_count=%llu", (unsigned long long)(STORAGE_SIZE_MAX / page));
     return storage_own_exec(s, text);

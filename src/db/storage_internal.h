@@ -75,6 +75,8 @@ sqlite3_stmt *storage_own(struct storage *s, enum storage_own which);
 int storage_own_step(struct storage *s, sqlite3_stmt *stmt);
 /* Steps a statement that gives no rows, and resets it. */
 int storage_own_run(struct storage *s, sqlite3_stmt *stmt);
+/* The number in the one row that it gives. */
+CD_MUST_USE int storage_own_number(struct storage *s, enum storage_own which, uint64_t *out);
 int storage_own_exec(struct storage *s, const char *sql);
 /* 1: the table is there. 0: it is not. Else an error. */
 int storage_table_there(struct storage *s, enum storage_table table);
