@@ -286,8 +286,7 @@ static int tags_read(struct js_args *a, js_value list, struct cd_buf *out)
         if (rc == 0)
             rc = js_to_utf8(a->js, v, &tag);
         if (rc == 0) {
-            cd_buf_add_byte(out, (char)(uint8_t)tag.len);
-            cd_buf_add_byte(out, (char)(uint8_t)(tag.len >> 8));
+            cd_buf_add_u16(out, (uint16_t)tag.len);
             cd_buf_add_str(out, cd_buf_str(&tag));
         }
         cd_buf_deinit(&tag);
@@ -299,7 +298,7 @@ static int tags_read(struct js_args *a, js_value list, struct cd_buf *out)
 
 static struct cd_str tag_next(struct cd_str *rest)
 {
-    size_t len = (size_t)(uint8_t)rest->ptr[0] | (size_t)(uint8_t)rest->ptr[1] << 8;
+    size_t len = cd_get_u16(rest->ptr);
     struct cd_str tag = cd_str_sub(*rest, 2, len);
     *rest = cd_str_sub(*rest, 2 + len, SIZE_MAX);
     return tag;

@@ -44,8 +44,7 @@ static void wire_put(struct splice *s, enum js_wire_kind kind, uint32_t id, stru
     if (s->wire == NULL)
         return;
     struct cd_buf message = {0};
-    const char head[JS_WIRE_HEAD_SIZE] = {(char)kind, (char)(id & 255), (char)(id >> 8 & 255)};
-    cd_buf_add(&message, head, sizeof head);
+    js_wire_add_head(&message, kind, (uint16_t)id); /* No more than a close code. */
     cd_buf_add_str(&message, bytes);
     cell_wire_send(s->wire, &message);
     cd_buf_deinit(&message);
@@ -138,7 +137,7 @@ static void on_wire_message(void *arg, struct cell_wire *w, struct cd_buf *bytes
     (void)w;
     if (all.len < JS_WIRE_HEAD_SIZE)
         return;
-    unsigned code = (uint8_t)all.ptr[1] | (unsigned)(uint8_t)all.ptr[2] << 8;
+    unsigned code = (uint16_t)js_wire_id(all);
     struct cd_str rest = cd_str_of(all.ptr + JS_WIRE_HEAD_SIZE, all.len - JS_WIRE_HEAD_SIZE);
     switch ((uint8_t)all.ptr[0]) {
     case JS_WIRE_TEXT: ws_put(s, HTTP_WS_TEXT, bytes); break;

@@ -80,7 +80,8 @@ static const struct js_body_type connection_type = {body_read, body_close, body_
 
 /* ---- Connecting ---- */
 
-static void connect_cancel(struct js_async *a)
+/* Of a connect, or of TLS. */
+static void start_cancel(struct js_async *a)
 {
     js_effect_cancel(&CD_CONTAINER(a, struct connection, async)->effect);
 }
@@ -155,7 +156,7 @@ int js_op_tcp_connect(struct js_args *a)
         memcpy(to.host, cd_buf_cstr(&host), host.len + 1);
         struct connection *c = cd_new(struct connection);
         c->to = to;
-        rc = js_effect_async(a, &c->async, connect_cancel);
+        rc = js_effect_async(a, &c->async, start_cancel);
         if (rc == 0) {
             c->io = c->async.w->io;
             c->is_busy = true;
@@ -184,15 +185,6 @@ static void secure_done(struct io_op *op, int status)
     js_async_end(&a);
 }
 
-static void secure_cancel(struct js_async *a)
-{
-    struct connection *c = CD_CONTAINER(a, struct connection, async);
-    if (c->effect.waiting)
-        js_effect_cancel(&c->effect);
-    else
-        io_cancel(&c->secure.op);
-}
-
 static void secure_go(struct js_effect *x)
 {
     struct connection *c = CD_CONTAINER(x, struct connection, effect);
@@ -217,7 +209,7 @@ int js_op_tcp_secure(struct js_args *a)
     cd_buf_clear(&c->bytes);
     rc = js_to_utf8(a->js, js_arg(a, 3), &c->bytes);
     if (rc == 0)
-        rc = js_effect_async(a, &c->async, secure_cancel);
+        rc = js_effect_async(a, &c->async, start_cancel);
     if (rc == 0) {
         c->is_busy = c->is_secure = true;
         c->secure.why[0] = 0;

@@ -10,11 +10,45 @@
 
 enum { URL_HREF, URL_PARTS };
 
+/* Of the text that is the first argument, seen from the base that is the second one, if any. *out: to be
+ * freed with ada_free(); NULL: it is not valid. */
+static int url_arg(struct js_args *a, ada_url *out)
+{
+    struct cd_buf text = {0}, base = {0};
+    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
+    bool has_base = !js_is_undefined(js_arg(a, 1));
+    *out = NULL;
+    if (rc == 0 && has_base)
+        rc = js_to_utf8(a->js, js_arg(a, 1), &base);
+    if (rc == 0) {
+        ada_url url = has_base
+                          ? ada_parse_with_base(cd_buf_cstr(&text), text.len, cd_buf_cstr(&base), base.len)
+                          : ada_parse(cd_buf_cstr(&text), text.len);
+        if (ada_is_valid(url))
+            *out = url;
+        else
+            ada_free(url);
+    }
+    cd_buf_deinit(&text);
+    cd_buf_deinit(&base);
+    return rc;
+}
+
+#define PLACES 8u
+
+static void url_places(ada_url url, uint32_t out[PLACES])
+{
+    const ada_url_components *c = ada_get_components(url);
+    const uint32_t place[PLACES] = {c->protocol_end, c->username_end,   c->host_start,   c->host_end,
+                                    c->port,         c->pathname_start, c->search_start, c->hash_start};
+    memcpy(out, place, sizeof place);
+}
+
 /* The href and where its parts end: [href, protocol_end, username_end, host_start, host_end, port or -1,
  * pathname_start, search_start or -1, hash_start or -1, origin]. */
 static int url_return(struct js_args *a, ada_url url)
 {
-    const ada_url_components *c = ada_get_components(url);
+    uint32_t place[PLACES];
     ada_string href = ada_get_href(url);
     ada_owned_string origin = ada_get_origin(url);
     js_value href_value, origin_value;
@@ -24,13 +58,12 @@ static int url_return(struct js_args *a, ada_url url)
     ada_free_owned_string(origin);
     if (rc != 0)
         return rc;
-    const uint32_t part[] = {c->protocol_end, c->username_end,   c->host_start,   c->host_end,
-                             c->port,         c->pathname_start, c->search_start, c->hash_start};
-    js_value values[CD_COUNT(part) + 2];
+    url_places(url, place);
+    js_value values[PLACES + 2];
     values[0] = href_value;
-    for (unsigned i = 0; i < CD_COUNT(part); i++)
-        values[i + 1] = js_int(a->js, part[i] == ada_url_omitted ? -1 : (int32_t)part[i]);
-    values[CD_COUNT(part) + 1] = origin_value;
+    for (unsigned i = 0; i < PLACES; i++)
+        values[i + 1] = js_int(a->js, place[i] == ada_url_omitted ? -1 : (int32_t)place[i]);
+    values[PLACES + 1] = origin_value;
     js_return(a, js_array(a->js, values, CD_COUNT(values)));
     return 0;
 }
@@ -38,21 +71,12 @@ static int url_return(struct js_args *a, ada_url url)
 /* url_parse(text, base or undefined): undefined when it is not valid. */
 int js_op_url_parse(struct js_args *a)
 {
-    struct cd_buf text = {0}, base = {0};
-    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
-    bool has_base = !js_is_undefined(js_arg(a, 1));
-    if (rc == 0 && has_base)
-        rc = js_to_utf8(a->js, js_arg(a, 1), &base);
-    if (rc == 0) {
-        ada_url url = has_base
-                          ? ada_parse_with_base(cd_buf_cstr(&text), text.len, cd_buf_cstr(&base), base.len)
-                          : ada_parse(cd_buf_cstr(&text), text.len);
-        if (ada_is_valid(url))
-            rc = url_return(a, url);
-        ada_free(url);
-    }
-    cd_buf_deinit(&text);
-    cd_buf_deinit(&base);
+    ada_url url;
+    int rc = url_arg(a, &url);
+    if (rc != 0 || url == NULL)
+        return rc;
+    rc = url_return(a, url);
+    ada_free(url);
     return rc;
 }
 
@@ -60,33 +84,22 @@ int js_op_url_parse(struct js_args *a)
  * an Int32Array for the eight numbers of url_parse. */
 int js_op_url_parts(struct js_args *a)
 {
-    struct cd_buf text = {0}, base = {0};
+    ada_url url;
     struct js_bytes places;
-    int rc = js_to_utf8(a->js, js_arg(a, 0), &text);
-    bool has_base = !js_is_undefined(js_arg(a, 1));
-    if (rc == 0 && has_base)
-        rc = js_to_utf8(a->js, js_arg(a, 1), &base);
-    if (rc == 0) {
-        ada_url url = has_base
-                          ? ada_parse_with_base(cd_buf_cstr(&text), text.len, cd_buf_cstr(&base), base.len)
-                          : ada_parse(cd_buf_cstr(&text), text.len);
-        if (ada_is_valid(url)) {
-            const ada_url_components *c = ada_get_components(url);
-            const uint32_t part[] = {c->protocol_end, c->username_end,   c->host_start,   c->host_end,
-                                     c->port,         c->pathname_start, c->search_start, c->hash_start};
-            CD_STATIC_ASSERT(ada_url_omitted == UINT32_MAX, "-1 as an int32_t");
-            if (js_bytes(js_arg(a, 2), &places) && places.len == sizeof part)
-                memcpy(places.ptr, part, sizeof part);
-            ada_string href = ada_get_href(url);
-            js_value v;
-            rc = js_string(a->js, cd_str_of(href.data, href.length), &v);
-            if (rc == 0)
-                js_return(a, v);
-        }
-        ada_free(url);
-    }
-    cd_buf_deinit(&text);
-    cd_buf_deinit(&base);
+    uint32_t place[PLACES];
+    CD_STATIC_ASSERT(ada_url_omitted == UINT32_MAX, "-1 as an int32_t");
+    int rc = url_arg(a, &url);
+    if (rc != 0 || url == NULL)
+        return rc;
+    url_places(url, place);
+    if (js_bytes(js_arg(a, 2), &places) && places.len == sizeof place)
+        memcpy(places.ptr, place, sizeof place);
+    ada_string href = ada_get_href(url);
+    js_value v;
+    rc = js_string(a->js, cd_str_of(href.data, href.length), &v);
+    if (rc == 0)
+        js_return(a, v);
+    ada_free(url);
     return rc;
 }
 

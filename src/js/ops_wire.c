@@ -71,18 +71,6 @@ static enum js_wire_form form_of(unsigned kind)
     return kind < JS_WIRE_KIND_COUNT ? forms[kind] : JS_WIRE_FORM_NONE;
 }
 
-static uint32_t u32_get(const char *p)
-{
-    const uint8_t *b = (const uint8_t *)p;
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static void u32_put(char *p, uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++)
-        p[i] = (char)(uint8_t)(v >> (8 * i));
-}
-
 /* What follows the head. CD_ECORRUPT, or JS_THREW: it is ill-formed. */
 static int value_read(struct js_worker *w, enum js_wire_form form, struct cd_str rest, js_value *out)
 {
@@ -94,7 +82,7 @@ static int value_read(struct js_worker *w, enum js_wire_form form, struct cd_str
     case JS_WIRE_FORM_NUMBER:
         if (rest.len != 4)
             return CD_ECORRUPT;
-        *out = js_number(w->js, u32_get(rest.ptr));
+        *out = js_number(w->js, cd_get_u32(rest.ptr));
         return 0;
     case JS_WIRE_FORM_BYTES: return js_uint8_array_copy(w->js, rest, out);
     case JS_WIRE_FORM_TEXT: return js_string(w->js, rest, out);
@@ -159,7 +147,7 @@ static void on_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
     js_value value = js_undefined(e.w->js);
     bool good = value_read(e.w, form, rest, &value) == 0;
     if (good)
-        tell(s, &e, kind, u32_get(all.ptr + 1), value);
+        tell(s, &e, kind, js_wire_id(all), value);
     else
         js_try_clear(&e.t);
     js_leave(&e);
@@ -256,7 +244,6 @@ static int value_add(struct js_args *a, js_value v, struct cd_buf *out)
 
 static int form_add(struct js_args *a, enum js_wire_form form, js_value v, struct cd_buf *out)
 {
-    char number[4];
     double n;
     struct cd_str bytes;
     uint8_t small[64];
@@ -268,8 +255,7 @@ static int form_add(struct js_args *a, enum js_wire_form form, js_value v, struc
         rc = js_to_number(a->js, v, &n);
         if (rc != 0)
             return rc;
-        u32_put(number, n >= 0 && n <= UINT32_MAX ? (uint32_t)n : 0);
-        cd_buf_add(out, number, sizeof number);
+        cd_buf_add_u32(out, n >= 0 && n <= UINT32_MAX ? (uint32_t)n : 0);
         return 0;
     case JS_WIRE_FORM_BYTES:
         if (!js_bytes_read(v, small, &bytes))
@@ -283,10 +269,10 @@ static int form_add(struct js_args *a, enum js_wire_form form, js_value v, struc
 }
 
 /* An open end; NULL: there is none of that number any more. */
-static int wire_arg(struct js_args *a, struct wire **out)
+static int wire_arg(struct js_args *a, unsigned index, struct wire **out)
 {
     uint64_t id;
-    int rc = js_arg_u64(a, 0, &id);
+    int rc = js_arg_u64(a, index, &id);
     if (rc != 0)
         return rc;
     struct js_handle *h = cd_map_get_u64(&js_worker_of(a)->handles, id);
@@ -300,7 +286,7 @@ int js_op_wire_send(struct js_args *a)
 {
     struct wire *s;
     uint64_t kind, id;
-    int rc = wire_arg(a, &s);
+    int rc = wire_arg(a, 0, &s);
     if (rc == 0)
         rc = js_arg_u64(a, 1, &kind);
     if (rc == 0)
@@ -311,9 +297,7 @@ int js_op_wire_send(struct js_args *a)
     if (rc != 0)
         return rc;
     struct cd_buf message = {0};
-    char head[JS_WIRE_HEAD_SIZE] = {(char)(uint8_t)kind};
-    u32_put(head + 1, (uint32_t)id);
-    cd_buf_add(&message, head, sizeof head);
+    js_wire_add_head(&message, (enum js_wire_kind)kind, (uint32_t)id);
     rc = form_add(a, form_of((unsigned)kind), js_arg(a, 3), &message);
     if (rc == 0)
         cell_wire_send(s->wire, &message);
@@ -325,7 +309,7 @@ int js_op_wire_send(struct js_args *a)
 int js_op_wire_served(struct js_args *a)
 {
     struct wire *s;
-    int rc = wire_arg(a, &s);
+    int rc = wire_arg(a, 0, &s);
     if (rc == 0 && s != NULL && s->served)
         cell_wire_served(s->wire);
     return rc;
@@ -333,17 +317,13 @@ int js_op_wire_served(struct js_args *a)
 
 struct cell_wire *js_wire_take(struct js_args *a, unsigned index)
 {
-    uint64_t id;
-    if (js_arg_u64(a, index, &id) != 0)
-        return NULL;
-    struct js_handle *h = cd_map_get_u64(&js_worker_of(a)->handles, id);
-    struct wire *s = h != NULL && h->type == &wire_type ? CD_CONTAINER(h, struct wire, handle) : NULL;
-    if (s == NULL || s->wire == NULL)
+    struct wire *s;
+    if (wire_arg(a, index, &s) != 0 || s == NULL)
         return NULL;
     struct cell_wire *w = s->wire;
     s->wire = NULL;
     cell_wire_attach(w, NULL, NULL);
-    js_handle_close(h);
+    js_handle_close(&s->handle);
     return w;
 }
 
@@ -356,7 +336,7 @@ void js_wire_drop(struct cell_wire *w)
 int js_op_wire_listen(struct js_args *a)
 {
     struct wire *s;
-    int rc = wire_arg(a, &s);
+    int rc = wire_arg(a, 0, &s);
     if (rc == 0 && s != NULL)
         cell_wire_attach(s->wire, js_to_bool(a->js, js_arg(a, 1)) ? &hooks : NULL, s);
     return rc;
@@ -368,7 +348,7 @@ int js_op_wire_close(struct js_args *a)
 {
     struct wire *s;
     struct cd_buf text = {0};
-    int rc = wire_arg(a, &s);
+    int rc = wire_arg(a, 0, &s);
     if (rc == 0)
         rc = text_arg(a, 1, &text);
     if (rc == 0 && s != NULL) {

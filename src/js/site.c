@@ -113,26 +113,30 @@ int js_site_load(struct js_site *s, struct cd_buf *why)
     return 0;
 }
 
-bool js_site_has(const struct js_site *s, struct cd_str script)
+static struct script *script_find(const struct js_site *s, struct cd_str name)
 {
     for (unsigned i = 0; i < s->opts.count; i++) {
-        if (cd_str_eq(s->script[i].bundle->script, script))
-            return true;
+        if (cd_str_eq(s->script[i].bundle->script, name))
+            return &s->script[i];
     }
-    return false;
+    return NULL;
 }
 
-struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct cd_buf *why)
+bool js_site_has(const struct js_site *s, struct cd_str script)
+{
+    return script_find(s, script) != NULL;
+}
+
+struct js_worker *js_site_worker(struct js_site *s, struct cd_str name, struct cd_buf *why)
 {
     if (s->closing) {
         cd_buf_addf(why, "the application is being stopped");
         return NULL;
     }
-    for (unsigned i = 0; i < s->opts.count; i++) {
-        if (cd_str_eq(s->script[i].bundle->script, script))
-            return worker_of(s, &s->script[i], why);
-    }
-    cd_buf_addf(why, "there is no script \"%.*s\"", (int)script.len, script.ptr);
+    struct script *script = script_find(s, name);
+    if (script != NULL)
+        return worker_of(s, script, why);
+    cd_buf_addf(why, "there is no script \"%.*s\"", (int)name.len, name.ptr);
     return NULL;
 }
 
@@ -188,15 +192,6 @@ unsigned js_site_events(const struct js_site *s)
 #define ROOM_PERCENT 70 /* Of its heap limit: no further cell above it. */
 #define COLLECT_NS IO_SEC(1)
 #define RETIRE_NS IO_SEC(20)
-
-static struct script *script_find(struct js_site *s, struct cd_str name)
-{
-    for (unsigned i = 0; i < s->opts.count; i++) {
-        if (cd_str_eq(s->script[i].bundle->script, name))
-            return &s->script[i];
-    }
-    return NULL;
-}
 
 /* How full its heap is, in percent. */
 static unsigned fullness(struct js_site *s, struct js_worker *w)

@@ -47,28 +47,16 @@ enum js_wire_form {
     JS_WIRE_FORM_VALUE,
 };
 
-static inline uint32_t js_wire_u32(const char *p)
-{
-    const uint8_t *b = (const uint8_t *)p;
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 /* The id of a message of JS_WIRE_HEAD_SIZE bytes or more. */
 static inline uint32_t js_wire_id(struct cd_str message)
 {
-    return js_wire_u32(message.ptr + 1);
-}
-
-static inline void js_wire_add_u32(struct cd_buf *out, uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++)
-        cd_buf_add_byte(out, (char)(uint8_t)(v >> (8 * i)));
+    return cd_get_u32(message.ptr + 1);
 }
 
 static inline void js_wire_add_head(struct cd_buf *out, enum js_wire_kind kind, uint32_t id)
 {
     cd_buf_add_byte(out, (char)(uint8_t)kind);
-    js_wire_add_u32(out, id);
+    cd_buf_add_u32(out, id);
 }
 
 #endif
