@@ -162,10 +162,9 @@ static void on_wire_closed(void *arg, struct cell_wire *w, const struct cell_clo
 
 static const struct cell_wire_hooks hooks = {on_wire_message, on_wire_closed};
 
-void js_splice(struct js_splices *all, struct http_ws *ws, struct cell_wire *wire)
+void js_splice(struct http_ws *ws, struct cell_wire *wire)
 {
     struct splice *s = cd_new(struct splice);
-    (void)all;
     s->ws = ws;
     s->wire = wire;
     cell_wire_attach(wire, &hooks, s);
@@ -185,11 +184,6 @@ struct js_splices *js_splices_new(struct io *io)
 struct http_ws_host *js_splices_host(struct js_splices *s)
 {
     return s->host;
-}
-
-unsigned js_splices_count(const struct js_splices *s)
-{
-    return http_ws_host_count(s->host);
 }
 
 static void on_stopped(struct io_op *op, int status)

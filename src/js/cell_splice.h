@@ -16,15 +16,14 @@ struct js_splices;
 
 /* One for each loop that accepts clients; given to its sites (js_site_opts.splices). */
 struct js_splices *js_splices_new(struct io *io);
-unsigned js_splices_count(const struct js_splices *s);
 /* Closes all sockets with 1012, cuts those that have not ended after grace_ns. done comes when none is left,
  * and s is freed. Once; the sites have been closed before. */
 void js_splices_stop(struct js_splices *s, uint64_t grace_ns, struct io_op *op, io_done_fn *done);
 
 /* Where the sockets are to be accepted. */
 struct http_ws_host *js_splices_host(struct js_splices *s);
-/* Joins an open socket that nobody listens to with the caller's end of a wire that nobody is attached to;
- * both are s's from now on. */
-void js_splice(struct js_splices *s, struct http_ws *ws, struct cell_wire *wire);
+/* Joins an open socket of that host that nobody listens to with the caller's end of a wire that nobody is
+ * attached to; both are taken over. */
+void js_splice(struct http_ws *ws, struct cell_wire *wire);
 
 #endif

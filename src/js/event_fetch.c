@@ -527,7 +527,7 @@ static void accept_done(struct io_op *op, int status)
     f->writing = false;
     f->held = true;
     if (joined)
-        js_splice(f->splices, f->accept.ws, f->wire);
+        js_splice(f->accept.ws, f->wire);
     else if (f->wire != NULL)
         js_wire_drop(f->wire);
     f->wire = NULL;

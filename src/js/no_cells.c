@@ -74,9 +74,9 @@ struct http_ws_host *js_splices_host(struct js_splices *s)
     CD_UNREACHABLE();
 }
 
-void js_splice(struct js_splices *s, struct http_ws *ws, struct cell_wire *wire)
+void js_splice(struct http_ws *ws, struct cell_wire *wire)
 {
-    (void)s, (void)ws, (void)wire;
+    (void)ws, (void)wire;
     CD_UNREACHABLE();
 }
 

@@ -8,8 +8,6 @@
 
 /* ---- URLs: the WHATWG's parser is ada's ---- */
 
-enum { URL_HREF, URL_PARTS };
-
 /* Of the text that is the first argument, seen from the base that is the second one, if any. *out: to be
  * freed with ada_free(); NULL: it is not valid. */
 static int url_arg(struct js_args *a, ada_url *out)

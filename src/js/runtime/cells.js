@@ -15,8 +15,8 @@ const { cell_abort, cell_busy, cell_alarm_done, report, now } = host;
 const BLOCK_MAX_MS = 30000;
 const BLOCK_TIMEOUT = 'A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was canceled and the Durable Object was reset.';
 
-// What neighbours put in: newStorage(cell), storage.js; newId(className, text, name), namespaces; serveSession(wire, cell), sessions.
-export const parts = { newStorage: undefined, newId: undefined, serveSession: undefined };
+// What neighbours put in: newStorage(cell), storage.js; newId(className, text, name), namespaces.
+export const parts = { newStorage: undefined, newId: undefined };
 
 // ---- Cells
 

@@ -14,7 +14,7 @@ const TAGS_MAX = 10, TAG_MAX = 256, AUTO_MAX = 2048;
 const TIMEOUT_MAX = 604800000;
 const nothing = () => {};
 
-// How a socket that the host keeps is spoken to: a link of websocket.js.
+// How a socket that the host keeps is spoken to: a link of websocket.js. What comes is told to receive(), so nobody listens to it.
 class HostLink {
     constructor(cell, id) {
         this.cell = cell;
@@ -32,7 +32,6 @@ class HostLink {
     unsent() {
         return 0;
     }
-    listen() {}
 }
 
 class Hibernation {

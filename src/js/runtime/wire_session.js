@@ -24,7 +24,7 @@ const NO_LONGER = 'The execution context which hosts this callback is no longer 
 const sessions = new Map(); // the number of a wire's end -> Session
 
 // What the other side says makes no sense: the wire is closed.
-export class IllFormed extends Error {}
+class IllFormed extends Error {}
 export const need = (holds, what) => {
     if (!holds) throw new IllFormed(`ill-formed message on a wire: ${what}`);
 };
@@ -526,7 +526,7 @@ class Question {
 }
 
 // A call that the other side made.
-export class Answer {
+class Answer {
     settled = false;
     let = false; // It does not keep the wire any more.
     constructor(call) {
