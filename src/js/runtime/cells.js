@@ -5,7 +5,6 @@ import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, re
 import { Gate, Section } from './gate.js';
 import { env } from './bindings.js';
 import { textOfReset } from './cell_reset.js';
-import { isResponse } from './http.js';
 import { cellClass, loopback } from './worker.js';
 import { DurableObject } from './workers.js';
 import * as sockets from './cells_sockets.js';
@@ -127,13 +126,11 @@ export class Cell {
         });
     }
 
-    // A promise of the instance's answer; what it throws is for the caller.
-    async fetch(request) {
+    // What the instance's handler gives, or throws: for answerRequest() of service_local.js.
+    fetch(request) {
         const { instance } = this;
         if (typeof instance.fetch !== 'function') throw new Error('Handler does not export a fetch() function.');
-        const response = await instance.fetch(request);
-        if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
-        return response;
+        return instance.fetch(request);
     }
 
     // Discards the instance; does not return. Whoever waits for the cell gets the text.

@@ -152,12 +152,14 @@ export class Session {
     arrive(kind, id, value) {
         const { gate } = this.context;
         const frame = this.#frameOf(kind, id, value);
-        const enter = () => runIn(frame, this.receive, this, kind, id, value);
-        if (gate === null || kind === FETCH || (this.#queued === 0 && (kind === FINISH || kind === RELEASE || gate.lets(frame.section)))) return enter();
+        if (gate !== null && kind !== FETCH && (this.#queued > 0 || (kind !== FINISH && kind !== RELEASE && !gate.lets(frame.section)))) this.#queue(frame, kind, id, value);
+        else runIn(frame, this.receive, this, kind, id, value);
+    }
+    #queue(frame, kind, id, value) {
         this.#queued++;
-        return gate.queue(() => {
+        this.context.gate.queue(() => {
             this.#queued--;
-            enter();
+            runIn(frame, this.receive, this, kind, id, value);
         });
     }
     #frameOf(kind, id, value) {

@@ -180,10 +180,11 @@ export function sweep() {
 }
 
 // Content-Length: 0 tells of a body without bytes.
-function emptyBody(id, method) {
+function emptyBody(method, head) {
     if (method === 'GET' || method === 'HEAD') return null;
-    const told = request_head(id).some((text, i) => (i & 1) === 0 && text.toLowerCase() === 'content-length');
-    return told ? new BodyState('bytes', new Uint8Array(0), null, 0) : null;
+    const fields = head();
+    for (let i = 0; i < fields.length; i += 2) if (fields[i].toLowerCase() === 'content-length') return new BodyState('bytes', new Uint8Array(0), null, 0);
+    return null;
 }
 
 // source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then.
@@ -191,8 +192,10 @@ export function fetch(id, method, url, source, collected) {
     const context = newContext(id);
     context.task = new Task(context);
     setFrame(context.frame);
-    const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : emptyBody(id, method);
-    const request = inboundRequest(method, url, () => request_head(id), body, { httpProtocol: 'HTTP/1.1' }, context);
+    let fields;
+    const head = () => (fields ??= request_head(id));
+    const body = collected > 0 ? new BodyState('collected', id, null, collected) : source !== undefined ? new BodyState('source', source) : emptyBody(method, head);
+    const request = inboundRequest(method, url, head, body, { httpProtocol: 'HTTP/1.1' }, context);
     let result;
     try {
         const handler = entrypointHandler(handlers, 'fetch', context);
