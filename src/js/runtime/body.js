@@ -85,6 +85,10 @@ export function knownBody(state) {
     return kind === 'collected' ? new BodyState('bytes', request_body(value, false), type, length) : new BodyState(kind, value, type, length);
 }
 
+const INLINE_MAX = 1 << 20;
+// Whether a body goes along in the message of its request or answer, and not as a stream beside it: when all of it is there, and not large.
+export const goesInline = ({ kind, value, length }) => kind !== 'source' && kind !== 'stream' && (kind === 'collected' ? length : value.length) <= INLINE_MAX;
+
 async function readSource(source) {
     const first = await start(source_read, source);
     if (first === undefined) return new Uint8Array(0);

@@ -2,7 +2,7 @@
 import { DOMException } from './events.js';
 
 const NAMED = /^(Error|EvalError|RangeError|ReferenceError|SyntaxError|TypeError|URIError|DataCloneError|AbortError|TimeoutError): /;
-const CLASSES = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
+export const ERRORS = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
 
 // The name comes first: always when it is one of those above but Error, and Error where the text would be misread without it.
 export function textOfReset(reason) {
@@ -19,5 +19,5 @@ const plain = (text) => (NAMED.test(text) ? `Error: ${text}` : text);
 export function errorOfReset(text) {
     const [start, name] = NAMED.exec(text) ?? ['', 'Error'];
     const message = text.slice(start.length);
-    return Object.hasOwn(CLASSES, name) ? new CLASSES[name](message) : new DOMException(message, name);
+    return Object.hasOwn(ERRORS, name) ? new ERRORS[name](message) : new DOMException(message, name);
 }

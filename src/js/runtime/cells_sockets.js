@@ -2,14 +2,13 @@
 //
 // The host keeps such a socket (../cell_sockets.c): its wire, tags, attachment. A WebSocket here is only how the instance of now sees
 // it, made when it is first needed; there is one for each as long as the instance lives.
-import { hibernate, hibernationOf, revive, isWebSocket, WebSocketRequestResponsePair } from './websocket.js';
+import { CLOSING, MESSAGE, hibernate, hibernationOf, revive, isWebSocket, WebSocketRequestResponsePair } from './websocket.js';
 
 const {
     cell_socket_new, cell_socket_park, cell_socket_info, cell_socket_attach, cell_socket_send, cell_socket_close, cell_socket_drop, cell_sockets,
     cell_auto_response, cell_auto_time, cell_event_timeout, utf8_encode,
 } = host;
 
-const MESSAGE = 0, CLOSING = 1; // as websocket.js has them
 const TAGS_MAX = 10, TAG_MAX = 256, AUTO_MAX = 2048;
 const TIMEOUT_MAX = 604800000;
 const nothing = () => {};

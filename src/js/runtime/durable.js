@@ -4,7 +4,7 @@ import { errorOfReset, textOfReset } from './cell_reset.js';
 import { shape } from './core.js';
 import { newObjectStub } from './service.js'; // Before the next ones: the modules of calls need each other.
 import { dropMessage, settleMessage } from './rpc_message.js';
-import { Call, PendingClient, failedCall } from './rpc_target.js';
+import { failedCall, pendingCall } from './rpc_target.js';
 import { fetchOver } from './wire_fetch.js';
 import { Session } from './wire_session.js';
 
@@ -60,14 +60,7 @@ export class CellChannel {
     call(from, path, message) {
         const waits = settleMessage(message);
         if (waits === undefined) return this.#call(from, path, message);
-        const asked = waits.then(
-            () => this.#call(from, path, message),
-            (failure) => {
-                dropMessage(message);
-                throw failure;
-            },
-        );
-        return new Call(asked.then((call) => call.result), new PendingClient(asked.then((call) => call.pipeline)), () => asked.then((call) => call.cancel(), () => {}));
+        return pendingCall(waits, message, () => this.#call(from, path, message));
     }
     #call(from, path, message) {
         let session;

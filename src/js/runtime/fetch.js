@@ -3,15 +3,13 @@ import { limits, needContext, startFor, startTimer, stopTimer } from './core.js'
 import { BodyState, bodyState, codingOf } from './body.js';
 import { fetchData } from './dataurl.js';
 import { flatHeaders } from './headers.js';
-import { Request, receivedResponse, requestSignal } from './http.js';
+import { NULL_BODY, REDIRECTS, Request, receivedResponse, requestSignal } from './http.js';
 import { ReadableStream, bytesOf } from './streams.js';
 import { encodeUtf8 } from './encoding.js';
 
 const { fetch_start, fetch_write, source_close, url_parse } = host;
 
 const REDIRECTS_MAX = 20;
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const NULL_BODY = new Set([101, 204, 205, 304]);
 const BODY_FIELDS = new Set(['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']);
 const PRIVATE_FIELDS = new Set(['authorization', 'cookie', 'host', 'proxy-authorization']);
 // Said by the connection, not by user code.

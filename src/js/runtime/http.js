@@ -11,8 +11,8 @@ const { status_text } = host;
 
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const BODYLESS = new Set(['GET', 'HEAD']);
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const NULL_BODY = new Set([101, 204, 205, 304]);
+export const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+export const NULL_BODY = new Set([101, 204, 205, 304]);
 
 const dictionary = (init, what) => {
     if (init === undefined || init === null) return {};

@@ -8,6 +8,7 @@
 import { AbortSignal, abortSignal, isSignal, newSignal, onAbort } from './abort.js';
 import { Blob, File, blobBytes, isBlob } from './blob.js';
 import { BodyState, bodyState, knownBody, setBody } from './body.js';
+import { ERRORS } from './cell_reset.js';
 import { runIn } from './core.js';
 import { DOMException } from './events.js';
 import { Headers, flatHeaders } from './headers.js';
@@ -293,8 +294,6 @@ export function settleMessage(message) {
 }
 
 // ---- Opening
-
-const ERRORS = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
 
 function makeError({ name, message, dom }) {
     if (dom) return new DOMException(message, name);

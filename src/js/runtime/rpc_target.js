@@ -23,7 +23,7 @@ export class RpcTarget {}
 
 // ---- What an event has to do with calls
 
-const NO_LONGER = 'The execution context which hosts this callback is no longer running.';
+export const NO_LONGER = 'The execution context which hosts this callback is no longer running.';
 
 // Kept for an event from its first call, in either direction, until it ends.
 class Traffic {
@@ -93,13 +93,17 @@ export class PendingClient {
         if (--this.#refs === 0) this.#client.then((client) => client.release(), nothing);
     }
     call(context, path, message) {
-        const call = this.#client.then((client) => client.call(context, path, message), (failure) => {
-            dropMessage(message);
-            throw failure;
-        });
-        call.catch(nothing);
-        return new Call(call.then((c) => c.result), new PendingClient(call.then((c) => c.pipeline)), () => call.then((c) => c.cancel(), nothing));
+        return pendingCall(this.#client, message, (client) => client.call(context, path, message));
     }
+}
+
+// The Call that make() gives of what the promise gives. Where that fails nobody makes one, and the message is dropped.
+export function pendingCall(promise, message, make) {
+    const call = promise.then(make, (failure) => {
+        dropMessage(message);
+        throw failure;
+    });
+    return new Call(call.then((c) => c.result), new PendingClient(call.then((c) => c.pipeline)), () => call.then((c) => c.cancel(), nothing));
 }
 
 export function failedCall(error) {

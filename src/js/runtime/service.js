@@ -11,7 +11,7 @@
 import { needContext, shape } from './core.js';
 import { BodyState, bodyState } from './body.js';
 import { flatHeaders } from './headers.js';
-import { Request, receivedResponse, requestSignal } from './http.js';
+import { NULL_BODY, REDIRECTS, Request, receivedResponse, requestSignal } from './http.js';
 import { stateOf, wildcard } from './rpc.js';
 import { decodeThrown } from './rpc_message.js';
 import { Failure, Group } from './rpc_target.js';
@@ -25,9 +25,7 @@ const USED = 'Body has already been used. It can only be used once. Use tee() fi
 const ONE_TIME =
     'A request with a one-time-use body (it was initialized from a stream, not a buffer) encountered a redirect requiring the body to be retransmitted. ' +
     'To avoid this error in the future, construct this request from a buffer-like body initializer.';
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const BODY_FIELDS = new Set(['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']);
-const NULL_BODY = new Set([101, 204, 205, 304]);
 const nothing = () => {};
 
 // fetch(input, init) of a binding. Redirects are followed, to the same service.

@@ -8,7 +8,7 @@
 //
 // In a message for the wire, beside says by number what stands for the objects beside: a pipe's number, a service's address.
 import { runIn, startFor } from './core.js';
-import { BodyState, knownBody } from './body.js';
+import { BodyState, goesInline, knownBody } from './body.js';
 import { abortSignal, newSignal, offAbort, onAbort } from './abort.js';
 import { inboundRequest } from './http.js';
 import { decode, dropMessage, encodeThrown } from './rpc_message.js';
@@ -22,7 +22,6 @@ import { WritableStream } from './streams/writable.js';
 
 const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close, ws_pack, ws_unpack } = host;
 
-const INLINE_MAX = 1 << 20; // Larger bodies go through a pipe.
 const CROSS = 'RPC stubs cannot cross isolate boundaries yet';
 const nothing = () => {};
 
@@ -174,9 +173,10 @@ export const channelAt = ({ script, entrypoint, props, cell }) => cell !== undef
 
 function shipBody(state, context, pipes, holds) {
     if (state === null) return null;
-    const length = state.kind === 'text' || state.kind === 'bytes' ? state.value.length : state.length;
-    const known = length <= INLINE_MAX ? knownBody(state) : undefined;
-    if (known !== undefined) return { kind: known.kind, value: known.value, length: known.length };
+    if (goesInline(state)) {
+        const known = knownBody(state);
+        return { kind: known.kind, value: known.value, length: known.length };
+    }
     const bytes = state.kind === 'bytes' ? state.value.length : state.length;
     const stream = runIn(context.frame, () => state.stream);
     return { kind: 'source', value: pipes.push(outgoingBody(context, stream, holds)) - 1, length: bytes };

@@ -12,7 +12,7 @@ import { parseUrlParts } from './url.js';
 const { answer_websocket, ws_connect, ws_listen, ws_send, ws_unsent, ws_close, ws_abort, ws_pack, ws_unpack, utf8_encode } = host;
 
 const CONNECTING = 0, WAITING = 1, ACCEPTED = 2, RELEASED = 3; // WAITING: for accept() or a response
-const MESSAGE = 0, CLOSING = 1, ENDED = 2; // what a link tells; the host's numbers
+export const MESSAGE = 0, CLOSING = 1, ENDED = 2; // what a link tells; the host's numbers
 
 const REASON_MAX = 123;
 const ATTACHMENT_MAX = 16384;

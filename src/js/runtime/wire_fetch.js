@@ -2,7 +2,7 @@
 //
 // A request is one message with its body, and so is an answer, unless the body is a stream or large.
 import { runIn } from './core.js';
-import { BodyState, knownBody } from './body.js';
+import { BodyState, goesInline, knownBody } from './body.js';
 import { offAbort, onAbort } from './abort.js';
 import { inboundRequest } from './http.js';
 import { encodeThrown, reportThrown } from './rpc_message.js';
@@ -16,19 +16,19 @@ import { ReceivedReadable, SentReadable } from './wire_streams.js';
 import { FAILURE, FETCH, HEAD } from './wire_kinds.js';
 
 const { isArray } = Array;
-const INLINE_MAX = 1 << 20; // Larger bodies go as a stream.
 
 // ---- Bodies: [text or bytes, length] or [number of a stream, length, true]
 
 function outBody(session, state, holds) {
-    const length = state.kind === 'text' || state.kind === 'bytes' ? state.value.length : state.length;
-    const known = length <= INLINE_MAX ? knownBody(state) : undefined;
-    if (known !== undefined) return [known.value, known.length];
+    if (goesInline(state)) {
+        const known = knownBody(state);
+        return [known.value, known.length];
+    }
     const bytes = state.kind === 'bytes' ? state.value.length : state.length;
     const share = runIn(session.context.frame, () => shareReadable(state.stream, session.context, holds));
     return [session.flow(new SentReadable(session, share, true)), bytes, true];
 }
-const isLarge = (state) => state !== null && !((state.kind === 'text' || state.kind === 'bytes' || state.kind === 'collected') && (state.value.length ?? state.length) <= INLINE_MAX);
+const asStream = (state) => state !== null && !goesInline(state);
 
 function inBody(session, body, signal) {
     if (body === null) return null;
@@ -52,7 +52,7 @@ const textFields = (fields) => isArray(fields) && fields.length % 2 === 0 && fie
 export function fetchOver(session, { method, url, fields, cf, state }, signal) {
     const asked = new Asked(session, signal);
     try {
-        if (isLarge(state)) session.post(FETCH, asked.id, () => [method, url, fields, cf, outBody(session, state, false)]);
+        if (asStream(state)) session.post(FETCH, asked.id, () => [method, url, fields, cf, outBody(session, state, false)]);
         else session.send(FETCH, asked.id, [method, url, fields, cf, state === null ? null : outBody(session, state, false)]);
     } catch (error) {
         session.close();
@@ -137,7 +137,7 @@ export class ServedFetch {
         let protocol;
         try {
             if (webSocket !== null) protocol = returnWebSocket(webSocket, () => new WireSocket(session), fields);
-            if (isLarge(state)) session.post(HEAD, id, () => [status, statusText, fields, outBody(session, state, true), protocol]);
+            if (asStream(state)) session.post(HEAD, id, () => [status, statusText, fields, outBody(session, state, true), protocol]);
             else session.send(HEAD, id, [status, statusText, fields, state === null ? null : outBody(session, state, true), protocol]);
         } catch (error) {
             return this.#fail(error);

@@ -7,7 +7,7 @@ import { contextOf, currentFrame, runIn } from './core.js';
 import { errorOfReset } from './cell_reset.js';
 import { newSignal, abortSignal, onAbort, offAbort } from './abort.js';
 import { decode, dropMessage, encodeThrown, knownType, settleMessage } from './rpc_message.js';
-import { Call, Deferred, Failure, Group, PendingClient, failedCall, trafficOf, valueTarget } from './rpc_target.js';
+import { Call, Deferred, Failure, Group, NO_LONGER, failedCall, pendingCall, trafficOf, valueTarget } from './rpc_target.js';
 import { channelAt } from './service_remote.js';
 import { ServedFetch } from './wire_fetch.js';
 import { ReceivedReadable, ReceivedWritable, SentReadable, SentWritable } from './wire_streams.js';
@@ -19,7 +19,6 @@ const { isArray } = Array;
 
 const ID_MAX = 0xffffffff;
 const NEVER = 'The script will never generate a response.';
-const NO_LONGER = 'The execution context which hosts this callback is no longer running.';
 
 const sessions = new Map(); // the number of a wire's end -> Session
 
@@ -213,16 +212,10 @@ export class Session {
         const waits = settleMessage(message);
         if (waits !== undefined) {
             this.hold();
-            const asked = waits.then(
-                () => this.#ask(target, path, message, parent),
-                (failure) => {
-                    dropMessage(message);
-                    throw failure;
-                },
-            );
+            const call = pendingCall(waits, message, () => this.#ask(target, path, message, parent));
             const drop = () => this.drop();
-            asked.then(drop, drop);
-            return new Call(asked.then((call) => call.result), new PendingClient(asked.then((call) => call.pipeline)), () => asked.then((call) => call.cancel(), () => {}));
+            waits.then(drop, drop); // After that.
+            return call;
         }
         return this.#ask(target, path, message, parent);
     }

@@ -1,12 +1,11 @@
 // wire_socket.js: a WebSocket over a wire: the answer to a request has brought it, and from then on the wire carries its messages.
 //
 // It is a link of websocket.js. Its messages are plain bytes, so that neither end needs JavaScript for them.
+import { CLOSING as TOLD_CLOSING, ENDED as TOLD_ENDED, MESSAGE as TOLD_MESSAGE } from './websocket.js';
 import { need } from './wire_session.js';
 import { BINARY, CLOSING, ENDED, TEXT } from './wire_kinds.js';
 
 const { wire_listen } = host;
-
-const MESSAGE = 0, CLOSED = 1, LOST = 2; // as websocket.js has them
 
 export class WireSocket {
     target = null; // whose receive() hears of it
@@ -72,11 +71,11 @@ export class WireSocket {
 
     receive(kind, id, value) {
         need(this.#in, 'after the last of a socket');
-        if (kind === TEXT) this.#tell(MESSAGE, value);
-        else if (kind === BINARY) this.#tell(MESSAGE, value.buffer);
+        if (kind === TEXT) this.#tell(TOLD_MESSAGE, value);
+        else if (kind === BINARY) this.#tell(TOLD_MESSAGE, value.buffer);
         else if (kind === CLOSING) {
             this.#in = false;
-            this.#tell(CLOSED, id, value, true);
+            this.#tell(TOLD_CLOSING, id, value, true);
             this.#settle();
         } else this.#lose(id, value);
     }
@@ -87,7 +86,7 @@ export class WireSocket {
     }
     #lose(code, reason) {
         this.#in = false;
-        if (this.#open) this.#tell(LOST, code, reason, false);
+        if (this.#open) this.#tell(TOLD_ENDED, code, reason, false);
         this.#end();
     }
     #tell(kind, a, b, c) {
