@@ -14,7 +14,8 @@ static const struct cli_flag_info flags[CLI_FLAG_COUNT] = {
     [CLI_ADVERTISE] = {"--advertise", "HOST:PORT",
                        .help = "address of the internal listener for peers (default: its bound address)"},
     [CLI_TRUST_FORWARDED_HEADERS] = {"--trust-forwarded-headers",
-                                     .help = "take host and scheme of requests from a proxy's headers"},
+                                     .help =
+                                         "take host, scheme and client of requests from a proxy's headers"},
     [CLI_LIMIT] = {"--limit", "N", .help = "most rows to print"},
     [CLI_AFTER] = {"--after", "CURSOR", .help = "start behind this row"},
     [CLI_ALL] = {"--all", .help = "read to the end"},

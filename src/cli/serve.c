@@ -125,6 +125,7 @@ static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
                                       .splices = shard->splices,
                                       .heap_limit = cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB)
                                                     << 20,
+                                      .trusts_proxy = cli_serve_trusts_proxy(shard->s),
                                       .watch = &shard->watch,
                                       .hooks = &hooks,
                                       .arg = shard};

@@ -48,6 +48,12 @@ static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf
     cd_buf_addf(out, "%.*s://%.*s", (int)scheme.len, scheme.ptr, (int)host.len, host.ptr);
 }
 
+bool cli_serve_trusts_proxy(const struct serve *s)
+{
+    return cli_given(&s->c->parsed, CLI_TRUST_FORWARDED_HEADERS) ||
+           cli_num(&s->c->settings, CLI_SET_TRUST_FORWARDED_HEADERS) == 1;
+}
+
 void cli_serve_refuse(struct http_exchange *x, const char *reason)
 {
     static const struct http_field fields[] = {{CD_STR("content-type"), CD_STR("text/plain; charset=utf-8")},
@@ -79,11 +85,7 @@ void cli_serve_request(struct shard *shard, struct http_exchange *x)
         return;
     }
     struct cd_buf origin = {0};
-    const struct cli *c = shard->s->c;
-    origin_of(x,
-              cli_given(&c->parsed, CLI_TRUST_FORWARDED_HEADERS) ||
-                  cli_num(&c->settings, CLI_SET_TRUST_FORWARDED_HEADERS) == 1,
-              &origin);
+    origin_of(x, cli_serve_trusts_proxy(shard->s), &origin);
     js_site_fetch(shard->site, x, cd_buf_str(&origin));
     cd_buf_deinit(&origin);
 }

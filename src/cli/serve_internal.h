@@ -94,6 +94,7 @@ void cli_serve_admit(struct shard *shard, struct http_exchange *x);
 void cli_serve_leave(struct shard *shard);
 /* An admitted request, to the Worker. */
 void cli_serve_request(struct shard *shard, struct http_exchange *x);
+bool cli_serve_trusts_proxy(const struct serve *s); /* CELLD_TRUST_FORWARDED_HEADERS */
 void cli_serve_refuse(struct http_exchange *x, const char *reason); /* 503 */
 
 /* On a shard: its public listener. */

@@ -19,7 +19,7 @@ static void source_close(struct js_handle *h)
     source_free_if_idle(s);
 }
 
-static const struct js_handle_type source_handle = {"body", source_close};
+static const struct js_handle_type source_handle = {.name = "body", .close = source_close, .passive = true};
 
 void js_body_init(struct js_body *s, struct js_worker *w, struct js_event *event,
                   const struct js_body_type *type)

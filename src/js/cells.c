@@ -51,7 +51,7 @@ static void cell_end(struct js_event *e, const char *why)
         reset_now(c, cd_buf_str(&c->reason));
 }
 
-static const struct js_event_type cell_type = {"cell", cell_end};
+static const struct js_event_type cell_type = {.name = "cell", .end = cell_end};
 
 struct js_cell *js_cell_of(struct js_event *e)
 {

@@ -107,11 +107,17 @@ static void call_end(struct js_event *e, const char *why)
     call_free_if_done(c);
 }
 
-static const struct js_event_type call_type = {"call", call_end};
+static bool call_unanswered(const struct js_event *e)
+{
+    return !CD_CONTAINER(e, const struct call, event)->answered;
+}
+
+static const struct js_event_type call_type = {"call", call_end, call_unanswered};
 
 static void deliver(struct call *c, struct js_worker *w)
 {
     js_event_init(&c->event, w, &call_type);
+    js_event_stir(&c->event);
     c->running = true;
     uint64_t id = c->event.id;
     struct js_entry e;

@@ -103,7 +103,13 @@ static void fetch_end(struct js_event *e, const char *why)
     fetch_free_if_done(f);
 }
 
-static const struct js_event_type fetch_type = {"fetch", fetch_end};
+static bool fetch_unanswered(const struct js_event *e)
+{
+    const struct fetch *f = CD_CONTAINER(e, const struct fetch, event);
+    return f->x != NULL && !f->started;
+}
+
+static const struct js_event_type fetch_type = {"fetch", fetch_end, fetch_unanswered};
 
 /* ---- The request's body ---- */
 
@@ -179,6 +185,7 @@ static void deliver(struct fetch *f, struct cd_str origin)
     struct js_worker *w = f->event.w;
     const struct http_head *head = f->x->head;
     f->held = true;
+    js_event_stir(&f->event);
     struct js_entry e;
     js_enter(w, &e);
     struct js_isolate *js = w->js;
@@ -278,7 +285,39 @@ static int fetch_arg(struct js_args *a, struct fetch **out)
     return 0;
 }
 
-/* request_head(event): [name, value, name, value, ...] as they came. */
+/* The fields that tell a Worker its client's address: what a trusted proxy says, in either of them, else the
+ * peer. runtime.md 5.1. */
+static const struct cd_str client_fields[] = {{"CF-Connecting-IP", 16}, {"X-Real-IP", 9}};
+
+static bool field_is_ours(struct cd_str name, unsigned *which)
+{
+    for (*which = 0; *which < CD_COUNT(client_fields); (*which)++) {
+        if (cd_str_eq_nocase(name, client_fields[*which]))
+            return true;
+    }
+    return cd_str_eq_nocase(cd_str_sub(name, 0, 8), CD_STR("x-celld-")); /* Between nodes: no client's. */
+}
+
+static int list_add_field(struct js_isolate *js, js_value list, uint32_t *at, struct cd_str name,
+                          struct cd_str value)
+{
+    js_value n, v;
+    struct js_scope scope;
+    js_scope_open(js, &scope);
+    int rc = js_string_latin1(js, name, &n);
+    if (rc == 0)
+        rc = js_string_latin1(js, value, &v);
+    if (rc == 0)
+        rc = js_set_index(js, list, *at, n);
+    if (rc == 0)
+        rc = js_set_index(js, list, *at + 1, v);
+    js_scope_close(&scope);
+    *at += 2;
+    return rc;
+}
+
+/* request_head(event): [name, value, name, value, ...] as they came, but for those that are the node's to
+ * say. */
 int js_op_request_head(struct js_args *a)
 {
     struct fetch *f;
@@ -286,36 +325,26 @@ int js_op_request_head(struct js_args *a)
     if (rc != 0)
         return rc;
     const struct http_head *head = f->x->head;
+    bool trusted = f->event.w->trusts_proxy;
+    struct cd_str client[CD_COUNT(client_fields)] = {{NULL, 0}}, known = {NULL, 0};
     js_value list = js_array(a->js, NULL, 0);
+    uint32_t at = 0;
     for (unsigned i = 0; i < head->field_count && rc == 0; i++) {
-        js_value name, value;
-        struct js_scope scope;
-        js_scope_open(a->js, &scope);
-        rc = js_string_latin1(a->js, head->field[i].name, &name);
-        if (rc == 0)
-            rc = js_string_latin1(a->js, head->field[i].value, &value);
-        if (rc == 0)
-            rc = js_set_index(a->js, list, 2 * i, name);
-        if (rc == 0)
-            rc = js_set_index(a->js, list, 2 * i + 1, value);
-        js_scope_close(&scope);
+        unsigned which;
+        if (!field_is_ours(head->field[i].name, &which))
+            rc = list_add_field(a->js, list, &at, head->field[i].name, head->field[i].value);
+        else if (trusted && which < CD_COUNT(client_fields) && head->field[i].value.len > 0)
+            known = client[which] = head->field[i].value;
     }
+    struct io_addr peer;
+    http_exchange_peer(f->x, &peer);
+    if (known.len == 0)
+        known = cd_str(peer.host);
+    for (unsigned i = 0; i < CD_COUNT(client_fields) && rc == 0 && known.len > 0; i++)
+        rc = list_add_field(a->js, list, &at, client_fields[i], client[i].len > 0 ? client[i] : known);
     if (rc == 0)
         js_return(a, list);
     return rc;
-}
-
-/* request_peer(event): the client's address. */
-int js_op_request_peer(struct js_args *a)
-{
-    struct fetch *f;
-    int rc = fetch_arg(a, &f);
-    if (rc != 0)
-        return rc;
-    struct io_addr peer;
-    http_exchange_peer(f->x, &peer);
-    js_return(a, js_text(a->js, peer.host));
-    return 0;
 }
 
 /* request_body(event, as_text): the collected body as a string (UTF-8, without a byte order mark) or a

@@ -22,7 +22,7 @@ static void run_end(struct js_event *e, const char *why)
     cd_free(r);
 }
 
-static const struct js_event_type run_type = {"run", run_end};
+static const struct js_event_type run_type = {.name = "run", .end = run_end};
 
 void js_worker_run(struct js_worker *w, const char *name,
                    void (*done)(void *arg, const struct js_problem *problem), void *arg)

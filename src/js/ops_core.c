@@ -86,6 +86,7 @@ int js_op_timer_stop(struct js_args *a)
         if (s->cancel == timer_cancel && s->promise == id) {
             cd_link_remove(&s->link);
             s->event = NULL;
+            js_event_stir(e);
             s->cancel(s);
             return 0;
         }

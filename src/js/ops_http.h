@@ -4,7 +4,6 @@
 
 #define JS_OPS_HTTP(X)                                                                                       \
     X(request_head)                                                                                          \
-    X(request_peer)                                                                                          \
     X(request_body)                                                                                          \
     X(source_read)                                                                                           \
     X(source_close)                                                                                          \

@@ -16,13 +16,14 @@ static void local_end(struct js_event *e, const char *why)
     cd_free(e);
 }
 
-static const struct js_event_type local_type = {"call", local_end};
+static const struct js_event_type local_type = {.name = "call", .end = local_end};
 
 /* event_open(): the id of a new event; event_end ends it. */
 int js_op_event_open(struct js_args *a)
 {
     struct js_event *e = cd_new(struct js_event);
     js_event_init(e, js_worker_of(a), &local_type);
+    js_event_stir(e);
     js_return_number(a, (double)e->id);
     return 0;
 }

@@ -22,7 +22,7 @@ static void on_close(struct js_handle *handle)
     cd_free(h);
 }
 
-static const struct js_handle_type handle_type = {"storage", on_close};
+static const struct js_handle_type handle_type = {.name = "storage", .close = on_close};
 
 static bool interrupted(void *arg)
 {

@@ -46,7 +46,7 @@ static void wire_handle_close(struct js_handle *h)
     wire_free_if_idle(s);
 }
 
-static const struct js_handle_type wire_type = {"wire", wire_handle_close};
+static const struct js_handle_type wire_type = {.name = "wire", .close = wire_handle_close};
 
 static struct wire *wire_new(struct js_event *e, struct cell_wire *w, bool served)
 {

@@ -137,7 +137,7 @@ static void writer_close(struct js_handle *h)
     end_gone(p, WRITER);
 }
 
-static const struct js_handle_type writer_type = {"stream", writer_close};
+static const struct js_handle_type writer_type = {.name = "stream", .close = writer_close};
 
 static void write_go(struct js_effect *x)
 {

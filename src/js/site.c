@@ -81,6 +81,7 @@ static int worker_make(struct js_site *s, struct script *script, struct js_worke
     const struct js_worker_opts opts = {.io = s->opts.io,
                                         .bundle = script->bundle,
                                         .heap_limit = s->opts.heap_limit,
+                                        .trusts_proxy = s->opts.trusts_proxy,
                                         .site = s,
                                         .watch = s->opts.watch,
                                         .hooks = s->opts.hooks,

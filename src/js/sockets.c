@@ -120,7 +120,7 @@ static void socket_close(struct js_handle *h)
     socket_free_if_idle(s);
 }
 
-static const struct js_handle_type socket_type = {"WebSocket", socket_close};
+static const struct js_handle_type socket_type = {.name = "WebSocket", .close = socket_close};
 
 uint64_t js_socket_new(struct js_worker *w, struct js_event *event, struct http_ws *ws)
 {

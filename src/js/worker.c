@@ -13,15 +13,15 @@ extern const char js_runtime_snapshot_begin[], js_runtime_snapshot_end[];
 /* Tasks of V8 that are due later than this are looked at when the worker is entered anyway. */
 #define TASK_WAIT_MAX_NS IO_SEC(60)
 /* How often events are looked at that may be over their time. */
-#define SWEEP_NS IO_SEC(10)
+#define SWEEP_NS IO_SEC(1)
 
 #define X(name) {#name, js_op_##name},
 static const struct js_op ops[] = {JS_OPS(X)};
 #undef X
 
 static const char *const export_names[JS_EXPORT_COUNT] = {
-    "setup", "builtin", "load", "complete",  "timer",    "fetch",     "run",  "gone",      "rejections",
-    "sweep", "socket",  "call", "cellStart", "cellStop", "cellAlarm", "wire", "cellSocket"};
+    "setup", "builtin", "load", "complete",  "timer",    "fetch",     "run",  "gone",       "rejections",
+    "sweep", "socket",  "call", "cellStart", "cellStop", "cellAlarm", "wire", "cellSocket", "hung"};
 
 /* ---- The platform ---- */
 
@@ -84,7 +84,8 @@ static void on_sweep(struct io_op *op, int status)
         io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
         struct js_entry e;
         js_enter(w, &e);
-        if (js_invoke(w, JS_EXPORT_SWEEP, NULL, 0, NULL) != 0 && !js_try_terminated(&e.t))
+        if ((js_invoke(w, JS_EXPORT_SWEEP, NULL, 0, NULL) != 0 || js_hangs_sweep(w) < 0) &&
+            !js_try_terminated(&e.t))
             js_report(&e, "sweep");
         js_leave(&e);
     } else {
@@ -167,6 +168,7 @@ void js_enter(struct js_worker *w, struct js_entry *e)
     if (e->outer)
         js_watch_begin(w->watch, w->js, io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
     js_turn_begin(w->js, &e->turn);
+    w->turns++;
     js_try_begin(w->js, &e->t);
     if (w->over && w->loaded && !w->condemned)
         heap_recover(w);
@@ -250,6 +252,12 @@ void js_leave(struct js_entry *e)
     struct js_isolate *js = w->js;
     /* Microtasks fail for one reason: the turn was ended, and that mark is gone when they return. */
     bool terminated = w->halted || js_terminating(js) || js_microtasks(js) != 0, threw = false;
+    /* Not from within a handler that is still running. */
+    int hung = !terminated && w->turns == 1 ? js_hangs_look(w) : 0;
+    if (hung != 0) {
+        threw = hung < 0;
+        terminated = js_microtasks(js) != 0;
+    }
     while (!terminated && !threw && w->rejected_count > 0) {
         js_value list = js_ref_get(js, &w->rejected);
         js_ref_set(js, &w->rejected, js_array(js, NULL, 0));
@@ -263,6 +271,7 @@ void js_leave(struct js_entry *e)
     if (w->resetting != NULL && !w->condemned)
         terminated = turn_forget(w);
     js_try_end(&e->t);
+    w->turns--;
     js_turn_end(&e->turn);
     if (e->outer)
         js_watch_end(w->watch);
@@ -361,9 +370,11 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
     w->site = opts->site;
     w->watch = opts->watch;
     w->hooks = opts->hooks;
+    w->trusts_proxy = opts->trusts_proxy;
     w->arg = opts->arg;
     w->task_ns = UINT64_MAX;
     cd_list_init(&w->touched);
+    cd_list_init(&w->stirred);
     const struct js_isolate_config config = {.snapshot = snapshot(),
                                              .ops = ops,
                                              .op_count = CD_COUNT(ops),
@@ -475,6 +486,7 @@ void js_event_end(struct js_event *e, const char *why)
     }
     for (struct cd_link *k; (k = cd_list_first(&e->handles)) != NULL;)
         js_handle_close(CD_CONTAINER(k, struct js_handle, link));
+    js_event_calm(e);
     e->type->end(e, why);
 }
 
@@ -496,6 +508,7 @@ int js_async_begin(struct js_args *a, struct js_async *s, void (*cancel)(struct 
     s->cancel = cancel;
     cd_list_push(&s->event->asyncs, &s->link);
     js_cell_touch(s->event);
+    js_event_stir(s->event);
     w->pending++;
     return 0;
 }
@@ -505,8 +518,10 @@ bool js_async_take(struct js_async *s, struct js_async *out)
     cd_link_remove(&s->link);
     *out = *s;
     s->event = NULL;
-    if (out->event != NULL)
+    if (out->event != NULL) {
         js_cell_touch(out->event);
+        js_event_stir(out->event);
+    }
     return out->event != NULL;
 }
 
@@ -562,8 +577,10 @@ void js_handle_init(struct js_handle *h, struct js_worker *w, struct js_event *e
     h->event = event;
     h->id = ++w->last_id;
     cd_map_put_u64(&w->handles, h->id, h);
-    if (event != NULL)
+    if (event != NULL) {
         cd_list_push(&event->handles, &h->link);
+        js_event_stir(event);
+    }
 }
 
 int js_arg_handle(struct js_args *a, unsigned index, const struct js_handle_type *type,
@@ -583,6 +600,8 @@ void js_handle_close(struct js_handle *h)
 {
     cd_map_remove_u64(&h->w->handles, h->id);
     cd_link_remove(&h->link);
+    if (h->event != NULL)
+        js_event_stir(h->event);
     h->event = NULL;
     h->type->close(h);
 }

@@ -53,6 +53,7 @@ struct js_worker_opts {
     const struct js_bundle *bundle;
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
     struct js_site *site; /* Where bindings to other scripts are found; NULL: there are none. */
+    bool trusts_proxy; /* The client's address is what its fields say, if they do: runtime.md 5.1. */
     struct js_watch *watch; /* js/site.h; NULL: nobody looks for turns that do not end. */
     const struct js_worker_hooks *hooks; /* Borrowed; may be NULL. */
     void *arg;

@@ -29,6 +29,7 @@ enum js_export {
     JS_EXPORT_CELL_ALARM,
     JS_EXPORT_WIRE,
     JS_EXPORT_CELL_SOCKET,
+    JS_EXPORT_HUNG,
     JS_EXPORT_COUNT
 };
 
@@ -64,11 +65,15 @@ struct js_worker {
     struct cd_list touched; /* struct js_cell.touched: those that ran in this turn */
     struct js_cell *resetting; /* The one that ended this turn; NULL: none. */
     uint64_t last_id;
+    struct cd_list stirred; /* struct js_event.stirred */
+    unsigned still_count; /* Events that are still: hang.c */
+    unsigned turns; /* Entries that are open. */
     unsigned pending; /* js_async that have begun and not ended. */
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */
     bool loaded, condemned, told; /* told: the log knows that it was condemned. */
     bool over; /* Its heap passed the limit, and runs on in the reserve. runtime.md 2.9 */
     uint64_t collected_ns; /* When it was collected for that. */
+    bool trusts_proxy; /* js_worker_opts */
     bool halted; /* Every turn is terminated as it begins. */
     struct io_timer task_timer; /* V8's tasks. */
     uint64_t task_ns;
@@ -107,6 +112,8 @@ struct js_event_type {
     /* The event ended, by JavaScript (why NULL) or by the host: give back what it holds and free it. Its
      * operations are being cancelled. Never from inside another callback of the event. */
     void (*end)(struct js_event *e, const char *why);
+    /* Whether somebody waits for what user code answers; NULL: never, and such an event cannot hang. */
+    bool (*unanswered)(const struct js_event *e);
 };
 struct js_event {
     const struct js_event_type *type;
@@ -114,11 +121,24 @@ struct js_event {
     uint64_t id;
     struct cd_list asyncs; /* struct js_async.link */
     struct cd_list handles; /* struct js_handle.link */
+    struct cd_link stirred; /* Something of it began or ended in this turn. */
+    bool still; /* hang.c */
+    uint64_t still_since; /* The last id when it became still. */
 };
 void js_event_init(struct js_event *e, struct js_worker *w, const struct js_event_type *type);
 struct js_event *js_event_get(struct js_worker *w, uint64_t id); /* NULL when it has ended. */
 /* Cancels its operations, closes its handles, takes it off the worker, calls type->end. */
 void js_event_end(struct js_event *e, const char *why);
+
+/* ---- Events that hang (hang.c) ---- */
+
+/* Something began or ended for it: whether it is still is asked at the end of the turn. */
+void js_event_stir(struct js_event *e);
+void js_event_calm(struct js_event *e); /* It ends. */
+/* Inside an entry, at its end and every second: the prelude ends those that hang. How many it were, or
+ * JS_THREW. */
+CD_MUST_USE int js_hangs_look(struct js_worker *w);
+CD_MUST_USE int js_hangs_sweep(struct js_worker *w);
 
 /* ---- Asynchronous operations ---- */
 
@@ -148,6 +168,7 @@ struct js_handle;
 struct js_handle_type {
     const char *name; /* What the error calls it. */
     void (*close)(struct js_handle *h); /* No longer reachable by number; frees, at once or when idle. */
+    bool passive; /* Nothing comes from it that was not asked for. */
 };
 struct js_handle {
     const struct js_handle_type *type;

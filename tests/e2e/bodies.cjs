@@ -30,7 +30,7 @@ check('bodies', async () => {
     const p = program('../runtime/js_run', ['--config', JSON.stringify(config), '--listen', '0', `${runtime}/bodies.mjs`]);
     const port = Number((await p.line(/(\d+)/))[1]);
 
-    const never = ask(port, '/never'); // Looked at every ten seconds.
+    const never = ask(port, '/never'); // Looked at every second.
     for (const size of [1, 1000, 70000, 2000000]) {
         const body = Buffer.alloc(size, 'abcdefg');
         for (const how of ['text', 'stream', 'clone', 'buffer', 'pass']) {

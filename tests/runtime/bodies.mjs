@@ -21,7 +21,7 @@ export default {
                 await 0;
                 return new Response(new ReadableStream({ pull: (c) => (c.enqueue(new Uint8Array([120])), c.close()) }));
             }
-            case '/never': return new Promise(() => {});
+            case '/never': return scheduler.wait(60000);
             case '/error': return Response.error();
         }
         return new Response(null, { status: 404 });

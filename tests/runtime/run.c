@@ -8,8 +8,8 @@
  *
  * globalThis.testStorage makes storages of cells: storage_host.h.
  *
- * With --splice 0 sockets of cells go through JavaScript. With --listen it serves requests on the loopback
- * instead, after "listening PORT", until SIGTERM. */
+ * With --splice 0 sockets of cells go through JavaScript, with --proxy 1 clients are a trusted proxy. With
+ * --listen it serves requests on the loopback instead, after "listening PORT", until SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct runner {
     const char *name;
     struct js_site *site;
     struct js_splices *splices;
-    bool no_splice;
+    bool no_splice, trusts_proxy;
     struct js_worker *worker;
     struct storage_host *storage;
     struct io_real *node;
@@ -177,6 +177,7 @@ static void entry(struct io *io, void *arg)
                                       .bundles = r->bundle,
                                       .count = r->scripts,
                                       .router = cells_open(io),
+                                      .trusts_proxy = r->trusts_proxy,
                                       .splices = r->no_splice ? NULL : r->splices,
                                       .hooks = &hooks,
                                       .arg = r};
@@ -277,6 +278,8 @@ int main(int argc, char **argv)
             r.listen = argv[i + 1];
         else if (strcmp(argv[i], "--splice") == 0)
             r.no_splice = strcmp(argv[i + 1], "0") == 0;
+        else if (strcmp(argv[i], "--proxy") == 0)
+            r.trusts_proxy = strcmp(argv[i + 1], "1") == 0;
         else if (strcmp(argv[i], "--script") == 0)
             script_add(&r, argv[i + 1]);
     }

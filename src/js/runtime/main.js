@@ -24,7 +24,7 @@ import { Request, Response, receivedResponse } from './http.js';
 import { fetchHook } from './fetch.js';
 import './node/index.js';
 import { builtinModule } from './builtin.js';
-import { fetch, gone, load, run, setup, sweep } from './worker.js';
+import { fetch, gone, hung, load, run, setup, sweep } from './worker.js';
 import { call } from './service_remote.js';
 import { cellAlarm, cellSocket, cellStart, cellStop } from './cells.js';
 import { newStorage } from './storage.js';
@@ -56,4 +56,4 @@ function rejections(list) {
 }
 const told = new WeakSet(); // promises whose rejection was reported
 
-export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, wire: wireMessage, cellSocket, DOMException };
+export default { setup, builtin: builtinModule, load, complete, timer: fireTimer, fetch, run, gone, rejections, sweep, socket: socketEvent, call, newStorage, cellStart, cellStop, cellAlarm, wire: wireMessage, cellSocket, hung, DOMException };

@@ -106,11 +106,7 @@ export class ExecutionContext {
     passThroughOnException() {}
     // The event ends here, and who waits for it gets the reason.
     abort(reason = new Error('The event was ended by ctx.abort().')) {
-        const context = this.#context;
-        if (context.ended) return;
-        context.aborted = { reason };
-        if (context.task !== null && context.settledAt === null) fail(context, reason);
-        context.end();
+        abort(this.#context, reason);
     }
     get exports() {
         return loopback();
@@ -120,6 +116,13 @@ export class ExecutionContext {
     }
 }
 shape(ExecutionContext);
+
+function abort(context, reason) {
+    if (context.ended) return;
+    context.aborted = { reason };
+    if (context.task !== null && context.settledAt === null) fail(context, reason);
+    context.end();
+}
 replaceable(ExecutionContext, 'exports');
 
 // handler `name` of an entrypoint, bound: a class is made anew for each call.
@@ -297,6 +300,13 @@ export function gone(id) {
     if (context.leave !== null) return hangUp(context); // A call's
     context.gone?.();
     context.task?.clientGone();
+}
+
+// The host knows that what the event waits for never comes. runtime.md 2.6.
+export function hung(id) {
+    const context = contextOf(id);
+    setFrame(context.frame);
+    abort(context, new Error("The Workers runtime canceled this request because it detected that your Worker's code had hung and would never generate a response."));
 }
 
 // ---- Runs without a client, for tools and tests: default[name](env, ctx)

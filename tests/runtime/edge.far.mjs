@@ -1,0 +1,4 @@
+// The script FAR of edge.mjs.
+export default {
+    fetch: () => new Promise(() => {}),
+};
