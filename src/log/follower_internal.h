@@ -1,0 +1,40 @@
+/* log/follower_internal.h: what the files of the follower share: follower.c answers requests, follower_disk.c
+ * keeps a fragment on the disk. */
+#ifndef LOG_FOLLOWER_INTERNAL_H
+#define LOG_FOLLOWER_INTERNAL_H
+
+#include "base/map.h"
+#include "log/follower.h"
+#include "log/follower_rule.h"
+
+struct log_follower {
+    struct log_follower_opts o;
+    char *data_dir, *node; /* owned; o has them as texts */
+    struct cd_map followed; /* owned: session to struct followed */
+    unsigned busy; /* Calls in progress. */
+};
+
+struct followed { /* One leader's session. */
+    struct log_follower *f;
+    char session[STORE_SESSION_MAX + 1];
+    char *dir; /* owned: <data_dir>/peerlog/<node>/<generation> */
+    bool locked;
+    struct io_signal unlocked;
+    bool loaded;
+    bool chained; /* The directories up to the data root were synced by this process. */
+    struct log_fragment v;
+    struct log_kept *kept; /* owned; the files that are there, frames not kept */
+    size_t count, cap;
+};
+
+/* 0, IO_CANCELED, or why the disk did not do it; then nothing of s has changed, and the next try begins
+ * anew. */
+int followed_load(struct followed *s);
+int followed_state_save(struct followed *s, const struct log_fragment *v); /* Then s->v is v. */
+int followed_batches_save(struct followed *s, const struct log_take *t); /* Then s->v has them. */
+int followed_forget(struct followed *s); /* Removes every file of batches. */
+void followed_trim(struct followed *s); /* Removes files up to base; a failure stays for the next time. */
+/* The frames of (base, end], as far as they can be read, appended to frames; *count of them. */
+int followed_read(struct followed *s, struct cd_buf *frames, uint32_t *count, bool *complete);
+
+#endif
