@@ -24,6 +24,7 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
                                 .bucket = io_bucket(io),
                                 .self = s->o.self,
                                 .scope = cd_str(scope),
+                                .only_ours = cell_only_foreign(f->cell),
                                 .deadline_ns = until,
                                 .recovery_deadline_ns = until};
     int rc = fleet_claim(out);
@@ -38,7 +39,15 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
     switch (out->end) {
     case FLEET_CLAIM_OWNED: return true;
     case FLEET_CLAIM_RECOVERING: f->event = CELL_EV_RECOVERING; return false;
-    case FLEET_CLAIM_REMOTE: fail(f, true, "another node owns the cell", out->owner); return false;
+    case FLEET_CLAIM_REMOTE:
+    case FLEET_CLAIM_NOT_OURS:
+        if (s->o.router->tunnels == NULL) {
+            fail(f, true, "another node owns the cell", out->owner);
+            return false;
+        }
+        cell_route_set(f->cell, out);
+        f->event = CELL_EV_REMOTE;
+        return false;
     case FLEET_CLAIM_REFUSED:
     case FLEET_CLAIM_FAILED: fail(f, true, "the cell could not be claimed", out->why); return false;
     }

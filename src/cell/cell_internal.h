@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "cell/id.h"
 #include "cell/machine.h"
+#include "cell/tunnel_frame.h"
 #include "db/db.h"
 #include "db/storage.h"
 #include "fleet/claim.h"
@@ -13,7 +14,7 @@
 
 /* ---- Wires (wire.c, route.c) ---- */
 
-enum cell_message_kind { CELL_MESSAGE_BYTES, CELL_MESSAGE_CLOSE };
+enum cell_message_kind { CELL_MESSAGE_BYTES, CELL_MESSAGE_STARTED, CELL_MESSAGE_CLOSE };
 
 /* On its way between two ends, waiting at the receiver, or behind the sender's gate. */
 struct cell_message {
@@ -23,7 +24,8 @@ struct cell_message {
     struct cell_wire *wire; /* The end it goes to; while it is held, the end it comes from. */
     enum cell_message_kind kind;
     const struct fleet_authority *authority; /* Of the cell that sent it; NULL: none did. */
-    bool overloaded, retryable, reset; /* Of a close. */
+    bool overloaded, retryable, reset; /* Of a close, with: */
+    enum cell_refusal refusal;
     struct cd_buf bytes; /* owned; of a close: the text */
 };
 
@@ -45,7 +47,9 @@ struct cell_wire {
     struct cell *cell; /* Whose gate holds what is sent; NULL: nobody's. */
     struct cd_link of_cell; /* In cell.wires. */
     struct cd_link queued; /* In cell.calls: not given to the code yet. */
-    uint64_t deadline_ns; /* While it is queued. */
+    uint64_t deadline_ns; /* While it is queued, here or at a relay. */
+    bool foreign; /* Of a call that came from another node, with the epoch that led it here. */
+    uint64_t epoch;
 };
 
 /* A pair of ends, the second one of which is to live on another loop. */
@@ -57,6 +61,13 @@ void cell_wire_fail(struct cell_wire *w, const struct cell_close *why);
 /* The same, for an end that nobody uses yet: closes it too. */
 void cell_wire_refuse(struct cell_wire *w, const struct cell_close *why);
 
+/* The code has the call: the caller's end hears it (hooks.started). */
+void cell_wire_started(struct cell_wire *w);
+/* A call that waits for its cell is taken away from it: w has no gate and counts nowhere. */
+void cell_wire_detach_cell(struct cell_wire *w);
+/* What was taken last comes again first; nobody is attached. */
+void cell_wire_untake(struct cell_wire *w, struct cd_buf *bytes);
+
 /* A call, or a look (wire NULL), on its way to the loop of its scope. */
 struct cell_order {
     struct io_msg msg;
@@ -64,12 +75,44 @@ struct cell_order {
     struct cell_wire *wire; /* owned; NULL: only look */
     char *scope, *script; /* owned; script NULL for a look */
     struct cd_buf name; /* Any bytes; empty: nobody told. */
+    /* Of a call from another node. */
+    bool foreign;
+    uint64_t epoch, wait_ns;
 };
 
 struct cell_router {
     unsigned loops;
+    struct cell_tunnels *tunnels; /* NULL: this node knows no other. */
     struct cell_shard *shard[]; /* By loop; each slot is touched by its own loop only. */
 };
+
+/* ---- Other nodes (remote.c, relay.c, tunnel.c) ---- */
+
+/* Where a cell is that another node has. */
+struct cell_route {
+    struct cd_link link; /* In shard.routes, the oldest first. */
+    struct cell *cell;
+    char target[STORE_SESSION_MAX + 1]; /* The session that runs there now, not the one in the record. */
+    char addr[STORE_ADDR_MAX + 1];
+    uint64_t epoch; /* Of the record. */
+    uint64_t until_ns; /* Not used from then on: the lease that was read ends. */
+};
+
+/* The posts between a shard and the control loop: each a number of a tunnel (0: of a wire that this node
+ * forwards), a frame, and behind a frame OPEN of a shard whom it is for: u16 length and target, the same of
+ * the address. */
+struct cell_post {
+    struct io_msg msg;
+    struct cell_router *router;
+    struct cd_buf bytes;
+};
+void cell_post_add(struct cd_buf *out, uint64_t tunnel);
+void cell_post_send(struct cell_router *r, struct io *io, unsigned loop, struct cd_buf *bytes);
+/* Takes the next frame off; false: no more. Of a shard's OPEN also whom it is for. */
+CD_MUST_USE bool cell_post_take(struct cd_str *rest, uint64_t *tunnel, struct cell_frame *f);
+struct cd_str cell_post_text(struct cd_str *rest);
+void cell_post_at_control(struct cell_router *r, struct cd_str bytes); /* tunnel.c */
+void cell_post_at_shard(struct cell_router *r, struct io *io, struct cd_str bytes); /* relay.c */
 
 /* ---- Cells ---- */
 
@@ -132,6 +175,11 @@ struct cell {
     struct cd_list wires; /* struct cell_wire.of_cell */
     void (*evict_done)(void *arg, const char *reason);
     void *evict_arg;
+    /* In CELL_REMOTE. */
+    struct cell_route *route; /* owned; NULL: it has to be looked up. */
+    bool looked_up; /* Just now. */
+    unsigned tries; /* In a row that led nowhere. */
+    unsigned relays; /* Calls that were forwarded; in any phase. */
 };
 
 /* 50,000 cells at rest on a machine with 8 GiB. */
@@ -153,6 +201,16 @@ struct cell_shard {
     uint64_t proven, proven_moved_ns, swept_ns; /* As the last sweep saw it. */
     struct cd_map timers, by_due; /* struct cell_timer: by scope, and by due time and scope. */
     struct io_timer alarm;
+    /* Other nodes. */
+    struct cd_list routes; /* struct cell_route.link */
+    struct cd_list again; /* struct cell.queue: in CELL_REMOTE, waiting for their next look. */
+    struct io_timer again_timer;
+    struct cd_map forwards; /* struct relay, by wire. */
+    struct cd_map serves; /* The same, by tunnel and wire. */
+    struct cd_buf posts; /* For the control loop, at the end of the turn. */
+    struct io_op posts_op;
+    uint64_t wires; /* The last number given. */
+    uint64_t route_refreshes;
     struct io_op *close_op; /* Of cell_shard_close; NULL: of an unwinding. */
     struct io_op feed_op;
 };
@@ -220,6 +278,26 @@ void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the time
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);
 void cell_alarm_retry(struct cell *c); /* Nobody could look, or deliver its frames: later. */
 void cell_alarm_lost(struct cell *c); /* A reset: somebody has to look at what the log knows. */
+
+/* remote.c */
+/* The owner as a claim found it; c hears CELL_EV_REMOTE next. */
+void cell_route_set(struct cell *c, const struct fleet_claim *found);
+void cell_route_drop(struct cell *c);
+bool cell_route_fresh(const struct cell *c);
+void cell_forward(struct cell *c); /* In CELL_REMOTE: what waits goes there, or its owner is looked up. */
+/* A call whose attempt at epoch of target certainly did not start comes back; w belongs to nobody. why is
+ * its end when there is no time for another. */
+void cell_call_back(struct cell *c, struct cell_wire *w, const char *target, uint64_t epoch,
+                    const struct cell_close *why);
+bool cell_only_foreign(const struct cell *c); /* Nobody here asks for it. */
+void cell_routes_look(struct cell_shard *s, uint64_t now_ns); /* Of the sweep: forgets the old ones. */
+
+/* relay.c */
+void cell_relay_forward(struct cell *c, struct cell_wire *w); /* c->route leads there. */
+/* All calls of other nodes' cells, and of other nodes, end: the node stops serving. */
+void cell_relays_end(struct cell_shard *s, const struct cell_close *why);
+void cell_relays_look(struct cell_shard *s,
+                      uint64_t now_ns); /* Of the sweep: those that were never started. */
 
 /* retire.c: awake, its alarm is as storage says: settles what wake/ may hold. */
 void cell_retire(struct cell *c);

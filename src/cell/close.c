@@ -31,6 +31,8 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->idle);
     cd_list_init(&s->holding);
     cd_list_init(&s->flows);
+    cd_list_init(&s->routes);
+    cd_list_init(&s->again);
     CD_ASSERT(loop < opts->router->loops && opts->router->shard[loop] == NULL);
     opts->router->shard[loop] = s;
     return s;
@@ -49,6 +51,8 @@ static void feed_closed(struct io_op *op, int status)
         cell_forget(cd_map_value(n));
     CD_ASSERT(!io_busy(&s->turn_op) && !io_busy(&s->sweep.op) && !io_busy(&s->alarm.op));
     cd_map_deinit(&s->cells);
+    CD_ASSERT(s->forwards.count == 0 && s->serves.count == 0 && !io_busy(&s->posts_op));
+    cd_buf_deinit(&s->posts);
     cell_timers_free(s);
     db_host_free(s->host);
     cd_buf_deinit(&s->why);
@@ -67,11 +71,12 @@ void cell_shard_settle(struct cell_shard *s)
         if (!cell_asleep(c) || io_busy(&c->proof.op) || !cd_list_empty(&c->wires))
             return;
     }
-    if (io_busy(&s->turn_op))
-        return; /* It comes here again. */
-    if (io_busy(&s->sweep.op) || io_busy(&s->alarm.op)) {
+    if (s->forwards.count > 0 || s->serves.count > 0 || io_busy(&s->turn_op) || io_busy(&s->posts_op))
+        return; /* They come here again. */
+    if (io_busy(&s->sweep.op) || io_busy(&s->alarm.op) || io_busy(&s->again_timer.op)) {
         io_cancel(&s->sweep.op);
         io_cancel(&s->alarm.op);
+        io_cancel(&s->again_timer.op);
         return;
     }
     s->feed_closing = true;
@@ -104,7 +109,8 @@ static void refuse_all(struct cell_shard *s, const char *why)
 {
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
         struct cell *c = cd_map_value(n);
-        cell_refuse_calls(c, &(struct cell_close){.text = cd_str(why), .retryable = true});
+        cell_refuse_calls(c, &(struct cell_close){
+                                 .text = cd_str(why), .retryable = true, .refusal = CELL_REFUSED_DRAINING});
         c->wake = c->look = false;
         cell_poke(c);
     }
@@ -119,6 +125,7 @@ void cell_shard_close(struct cell_shard *s, uint64_t deadline_ns, struct io_op *
     s->close_deadline_ns = deadline_ns;
     s->o.limits.evictions_max = UINT32_MAX;
     refuse_all(s, "the node is stopping");
+    cell_relays_look(s, io_now_ns(s->o.io));
     cell_flows_cancel(s);
     cell_shard_stir(s);
     cell_shard_pump(s);
@@ -141,6 +148,7 @@ void cell_shard_fence(struct cell_shard *s, struct cd_str why)
         cell_fail_wires(c, &(struct cell_close){.text = why});
         cell_poke(c);
     }
+    cell_relays_end(s, &(struct cell_close){.text = why});
 }
 
 void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done)
@@ -210,7 +218,7 @@ void cell_check(struct cell_shard *s)
         waiters += c->state.phase == CELL_WAITING_SLOT;
         bool queued = c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
                       c->state.phase == CELL_RECOVERING;
-        CD_ASSERT(queued == cd_link_linked(&c->queue));
+        CD_ASSERT(queued == cd_link_linked(&c->queue) || c->state.phase == CELL_REMOTE);
         CD_ASSERT(cd_list_empty(&c->held) || cell_phase_awake(c->state.phase) ||
                   c->state.phase == CELL_STARTING);
         CD_ASSERT(!c->alarm_runs || cell_phase_awake(c->state.phase));

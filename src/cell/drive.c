@@ -17,7 +17,8 @@ static void fail_calls(struct cell *c)
     struct cell_close why = {
         .text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = c->why_reset};
     if (why.text.len == 0 || c->shard->closing)
-        why = (struct cell_close){.text = CD_STR("the node is stopping"), .retryable = true};
+        why = (struct cell_close){
+            .text = CD_STR("the node is stopping"), .retryable = true, .refusal = CELL_REFUSED_DRAINING};
     cell_refuse_calls(c, &why);
     /* An alarm that is due, and frames that wait, try again when their timer says so. */
     if (c->wake && !c->shard->closing)
@@ -30,8 +31,12 @@ static void admit(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     struct cd_link *k;
-    while (!c->doomed && (k = cd_list_pop(&c->calls)) != NULL)
-        s->o.code->open(s->o.code_arg, c, CD_CONTAINER(k, struct cell_wire, queued));
+    while (!c->doomed && (k = cd_list_pop(&c->calls)) != NULL) {
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (w->foreign)
+            cell_wire_started(w);
+        s->o.code->open(s->o.code_arg, c, w);
+    }
     if (c->wake && !c->doomed) {
         c->wake = false;
         s->o.code->wake(s->o.code_arg, c);
@@ -128,6 +133,8 @@ static void act(struct cell *c, unsigned todo)
         cell_discard(c);
     if (todo & CELL_DO_CLOSE)
         cell_body_close(c, false);
+    if (todo & CELL_DO_FORWARD)
+        cell_forward(c);
     if (todo & CELL_DO_ADMIT)
         admit(c);
     if (todo & CELL_DO_START)
@@ -154,8 +161,10 @@ void cell_feed(struct cell *c, enum cell_event e)
     unsigned todo = cell_step(&c->state, e);
     const char *wrong = cell_state_check(&c->state);
     CD_ASSERT(wrong == NULL);
-    if (before == CELL_RECOVERING && c->state.phase != CELL_RECOVERING)
+    if (before != c->state.phase && (before == CELL_RECOVERING || before == CELL_REMOTE))
         cd_link_remove(&c->queue);
+    if (before == CELL_REMOTE && c->state.phase != CELL_REMOTE)
+        cell_route_drop(c);
     if (before == CELL_PROVING && c->state.phase != CELL_PROVING)
         cell_flow_abandon(c); /* No effect when it has just ended. */
     s->slot_waiters += c->state.phase == CELL_WAITING_SLOT;

@@ -57,6 +57,7 @@ static unsigned fence(struct cell_state *s)
         return sleep_as(s, CELL_FENCED) | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS | CELL_DO_CLOSE;
     case CELL_INACTIVE:
     case CELL_DORMANT:
+    case CELL_REMOTE:
     case CELL_RECOVERING: return sleep_as(s, CELL_FENCED) | CELL_DO_FAIL_CALLS;
     case CELL_PHASE_COUNT: break;
     }
@@ -92,6 +93,8 @@ static unsigned step_activating(struct cell_state *s, enum cell_event e)
         return sleep_as(s, s->phase == CELL_CLAIMING ? CELL_INACTIVE : CELL_DORMANT) | CELL_DO_FAIL_CALLS;
     if (e == CELL_EV_CLAIMED && s->phase == CELL_CLAIMING) {
         s->phase = CELL_FOLDING;
+    } else if (e == CELL_EV_REMOTE && s->phase == CELL_CLAIMING) {
+        return sleep_as(s, CELL_REMOTE) | CELL_DO_FORWARD;
     } else if (e == CELL_EV_RECOVERING && s->phase == CELL_CLAIMING) {
         return sleep_as(s, CELL_RECOVERING) | CELL_DO_RETRY_LATER; /* A long recovery pins no permit. */
     } else if (e == CELL_EV_FOLDED && s->phase == CELL_FOLDING) {
@@ -175,6 +178,10 @@ unsigned cell_step(struct cell_state *s, enum cell_event e)
     case CELL_DORMANT: return e == CELL_EV_DEMAND ? wait_for_permit(s) : 0;
     case CELL_WAITING_PERMIT:
     case CELL_WAITING_SLOT: return step_waiting(s, e);
+    case CELL_REMOTE:
+        if (e == CELL_EV_DEMAND)
+            return CELL_DO_FORWARD;
+        return e == CELL_EV_RETRY ? wait_for_permit(s) : 0;
     case CELL_RECOVERING:
         if (e == CELL_EV_GIVE_UP)
             return sleep_as(s, CELL_INACTIVE);

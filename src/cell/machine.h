@@ -1,6 +1,6 @@
 /* cell/machine.h: the phases of a cell. fleet.md 4.3, 4.8, 4.9. Values only: no I/O, no clock, no memory.
  *
- * One node and no handoff: releasing, adopting and remote are not here. Whoever drives the machine carries
+ * No handoff: releasing and adopting are not here. Whoever drives the machine carries
  * the actions out in the order of their bits, after the state has changed. */
 #ifndef CELL_MACHINE_H
 #define CELL_MACHINE_H
@@ -22,6 +22,7 @@
     X(CELL_KEEPING, "snapshotting")                                                                          \
     X(CELL_DISCARDING, "discarding")                                                                         \
     X(CELL_DORMANT, "dormant")                                                                               \
+    X(CELL_REMOTE, "remote")                                                                                 \
     X(CELL_FENCED, "fenced")
 
 enum cell_phase {
@@ -37,6 +38,7 @@ enum cell_event {
     CELL_EV_PERMIT, /* Its turn to activate. */
     CELL_EV_SLOT, /* There is room for it. */
     CELL_EV_CLAIMED, /* It is ours at a new epoch. */
+    CELL_EV_REMOTE, /* Another node that lives has it. */
     CELL_EV_RECOVERING, /* Its dead owner's log is not recovered yet. */
     CELL_EV_RETRY, /* Time to look again. */
     CELL_EV_FOLDED, /* The per-cell prefix reaches all that this session knows. */
@@ -70,9 +72,10 @@ enum cell_action {
     CELL_DO_KEEP = 1 << 11,
     CELL_DO_DISCARD = 1 << 12,
     CELL_DO_CLOSE = 1 << 13, /* The database; no file is touched. */
-    CELL_DO_ADMIT = 1 << 14, /* Open what waits. */
-    CELL_DO_START = 1 << 15, /* These two call the code, which may answer at once: always last. */
-    CELL_DO_STOP = 1 << 16,
+    CELL_DO_FORWARD = 1 << 14, /* What waits goes to the other node. */
+    CELL_DO_ADMIT = 1 << 15, /* Open what waits. */
+    CELL_DO_START = 1 << 16, /* These two call the code, which may answer at once: always last. */
+    CELL_DO_STOP = 1 << 17,
 };
 
 struct cell_state {

@@ -1,5 +1,4 @@
-/* cell/route.c: from a name to the loop that has the cell. Later also to another node: that choice is
- * cell_call's alone. */
+/* cell/route.c: from a name to the loop that has the cell, or that knows which node has it (remote.c). */
 #include "cell/cell_internal.h"
 
 struct cell_router *cell_router_new(unsigned loops)

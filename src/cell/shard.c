@@ -26,7 +26,8 @@ struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make)
 
 bool cell_asleep(const struct cell *c)
 {
-    return c->state.phase == CELL_INACTIVE || c->state.phase == CELL_DORMANT || c->state.phase == CELL_FENCED;
+    enum cell_phase p = c->state.phase;
+    return p == CELL_INACTIVE || p == CELL_DORMANT || p == CELL_REMOTE || p == CELL_FENCED;
 }
 
 void cell_forget(struct cell *c)
@@ -36,6 +37,8 @@ void cell_forget(struct cell *c)
     while ((k = cd_list_first(&c->wires)) != NULL)
         cell_wire_unbind(CD_CONTAINER(k, struct cell_wire, of_cell));
     cd_link_remove(&c->turn);
+    cd_link_remove(&c->queue);
+    cell_route_drop(c);
     cd_free(c->scope);
     cd_free(c->script);
     cd_buf_deinit(&c->name);
@@ -99,10 +102,9 @@ void cell_request_end(struct cell *c)
 
 /* ---- Orders ---- */
 
-static void refuse(struct cell_wire *w, const char *text, bool overloaded)
+static void refuse(struct cell_wire *w, const char *text, enum cell_refusal refusal)
 {
-    cell_wire_refuse(w,
-                     &(struct cell_close){.text = cd_str(text), .overloaded = overloaded, .retryable = true});
+    cell_wire_refuse(w, &(struct cell_close){.text = cd_str(text), .retryable = true, .refusal = refusal});
 }
 
 static void demand(struct cell *c)
@@ -117,16 +119,16 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
 {
     if (!cell_scope_valid(cd_str(o->scope))) {
         if (w != NULL)
-            refuse(w, "not the name of a cell", false);
+            refuse(w, "not the name of a cell", CELL_NOT_REFUSED);
         return;
     }
     if (s->fenced || s->closing) {
         if (w != NULL)
-            refuse(w, "the node is stopping", false);
+            refuse(w, "the node is stopping", CELL_REFUSED_DRAINING);
         return;
     }
     if (w != NULL && !fleet_authoritative(s->o.self->authority, io_now_ns(s->o.io))) {
-        refuse(w, "the node's lease has run out", false); /* Somebody else may serve the cell by now. */
+        refuse(w, "the node's lease has run out", CELL_REFUSED_STALE_OWNER); /* Somebody else may have it. */
         return;
     }
     struct cell *c = cell_find(s, cd_str(o->scope), true);
@@ -142,11 +144,22 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
         cd_buf_add_str(&c->name, cd_buf_str(&o->name));
     if (!cell_request_begin(c)) {
         CD_MARK("cell.overload");
-        refuse(w, CELL_OVERLOAD_TEXT, true);
+        cell_wire_refuse(w, &(struct cell_close){
+                                .text = CD_STR(CELL_OVERLOAD_TEXT), .overloaded = true, .retryable = true});
+        return;
+    }
+    if (o->foreign && o->epoch > c->epoch && cell_phase_awake(c->state.phase)) {
+        CD_MARK("cell.older_owner");
+        cell_request_end(c);
+        refuse(w, "the cell was taken over", CELL_REFUSED_STALE_OWNER);
         return;
     }
     w->counted = true;
+    w->foreign = o->foreign;
+    w->epoch = o->epoch;
     w->deadline_ns = io_now_ns(s->o.io) + s->o.limits.operation_ns;
+    if (o->foreign && o->wait_ns < s->o.limits.operation_ns)
+        w->deadline_ns = io_now_ns(s->o.io) + o->wait_ns;
     cell_wire_bind(w, c);
     cd_list_push(&c->calls, &w->queued);
     cell_touch(c);

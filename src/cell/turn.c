@@ -114,7 +114,8 @@ void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *ar
 static bool forgettable(const struct cell *c)
 {
     return cell_asleep(c) && c->flow == NULL && c->parked == NULL && !c->wake_later && c->tail.txid == 0 &&
-           !cell_active(c) && cd_list_empty(&c->wires) && !io_busy(&c->proof.op);
+           !cell_active(c) && cd_list_empty(&c->wires) && !io_busy(&c->proof.op) && c->relays == 0 &&
+           c->route == NULL;
 }
 
 static void turn(struct cell *c)
@@ -174,7 +175,8 @@ static void expire(struct cell *c, uint64_t now)
                          &(struct cell_close){.text = CD_STR("capacity exhausted: the node had no room for "
                                                              "the cell within the operation deadline"),
                                               .overloaded = true,
-                                              .retryable = true});
+                                              .retryable = true,
+                                              .refusal = CELL_REFUSED_CAPACITY});
     }
     if (!c->wake && !c->look)
         cell_feed(c, CELL_EV_GIVE_UP);
@@ -214,6 +216,8 @@ static void sweep_done(struct io_op *op, int status)
     expire_all(&s->permits, now);
     expire_all(&s->slot_queue, now);
     expire_all(&s->recovering, now);
+    cell_routes_look(s, now);
+    cell_relays_look(s, now);
     cell_shard_evict_for(s);
     if (s->o.limits.idle_ns > 0)
         evict_idle(s, UINT32_MAX, s->o.limits.idle_ns);
@@ -229,7 +233,8 @@ void cell_shard_stir(struct cell_shard *s)
 {
     bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
                  !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
-                 (s->closing && !s->fenced) || (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
+                 !cd_list_empty(&s->routes) || s->forwards.count > 0 || (s->closing && !s->fenced) ||
+                 (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -55,6 +55,7 @@ static struct cell_message *close_message(const struct cell_close *why)
         m->overloaded = why->overloaded;
         m->retryable = why->retryable;
         m->reset = why->reset;
+        m->refusal = why->refusal;
     }
     return m;
 }
@@ -67,8 +68,12 @@ static void pump(struct cell_wire *w)
     while (w->hooks != NULL && !cd_list_empty(&w->in)) {
         struct cell_message *m = CD_CONTAINER(cd_list_pop(&w->in), struct cell_message, link);
         if (m->kind == CELL_MESSAGE_CLOSE) {
-            struct cell_close why = {cd_buf_str(&m->bytes), m->overloaded, m->retryable, m->reset};
+            struct cell_close why = {cd_buf_str(&m->bytes), m->overloaded, m->retryable, m->reset,
+                                     m->refusal};
             w->hooks->closed(w->arg, w, &why);
+        } else if (m->kind == CELL_MESSAGE_STARTED) {
+            if (w->hooks->started != NULL)
+                w->hooks->started(w->arg, w);
         } else {
             w->hooks->message(w->arg, w, &m->bytes);
         }
@@ -236,6 +241,37 @@ void cell_wire_refuse(struct cell_wire *w, const struct cell_close *why)
 {
     cell_wire_fail(w, why);
     cell_wire_close(w, NULL);
+}
+
+void cell_wire_started(struct cell_wire *w)
+{
+    if (w->close_sent)
+        return;
+    struct cell_message *m = cd_new(struct cell_message);
+    m->kind = CELL_MESSAGE_STARTED;
+    post(w, m);
+}
+
+/* ---- From the cell to a relay and back ---- */
+
+void cell_wire_detach_cell(struct cell_wire *w)
+{
+    struct cell *c = w->cell;
+    CD_ASSERT(w->is_cells && !w->parked && !w->user_gone);
+    cd_link_remove(&w->queued);
+    if (w->counted)
+        cell_request_end(c);
+    w->counted = false;
+    cell_wire_unbind(w);
+    cell_unpin(c);
+}
+
+void cell_wire_untake(struct cell_wire *w, struct cd_buf *bytes)
+{
+    struct cell_message *m = cd_new(struct cell_message);
+    CD_ASSERT(w->hooks == NULL);
+    m->bytes = cd_buf_move(bytes);
+    cd_list_push_front(&w->in, &m->link);
 }
 
 /* ---- The rest ---- */

@@ -17,12 +17,24 @@ struct cell;
 struct cell_router;
 struct cell_wire;
 
+/* Why a node did not take a call. The cell never got it, so another node, or this one later, may. */
+enum cell_refusal {
+    CELL_NOT_REFUSED,
+    CELL_REFUSED_STALE_OWNER, /* Somebody else has the cell. */
+    CELL_REFUSED_CAPACITY,
+    CELL_REFUSED_STARTING,
+    CELL_REFUSED_DRAINING,
+    CELL_REFUSED_UNREACHABLE, /* The node was never connected to. */
+    CELL_REFUSALS
+};
+
 /* Why an end went away. Zeroed: an orderly end. */
 struct cell_close {
     struct cd_str text; /* For people, and the message of the error; empty: an orderly end. */
     bool overloaded; /* Refused by a limit; the handler was not started. */
     bool retryable; /* The handler provably did not start, or the cell was reset before it ended. */
     bool reset; /* The cell was reset: stubs of it stay broken (runtime.md 6.4). */
+    enum cell_refusal refusal;
 };
 
 struct cell_wire_hooks {
@@ -30,6 +42,8 @@ struct cell_wire_hooks {
     void (*message)(void *arg, struct cell_wire *w, struct cd_buf *bytes);
     /* The last callback of w: the other end is gone. why and its text are borrowed. */
     void (*closed)(void *arg, struct cell_wire *w, const struct cell_close *why);
+    /* The cell's code has the call. Only for a call that came from another node; NULL: nobody asks. */
+    void (*started)(void *arg, struct cell_wire *w);
 };
 
 /* Whom to call. All is copied. */
@@ -39,9 +53,9 @@ struct cell_target {
     struct cd_str name; /* Of idFromName, where the caller knows it; else empty. */
 };
 
-/* Opens a wire to a cell, which is activated when it is not in memory. Never NULL: whatever goes wrong
- * arrives in closed. from: the cell that calls, whose output gate holds what is sent; else NULL. No I/O
- * happens in the call. */
+/* Opens a wire to a cell, on whatever node it is; it is activated when it is in no memory. Never NULL:
+ * whatever goes wrong arrives in closed. from: the cell that calls, whose output gate holds what is sent;
+ * else NULL. No I/O happens in the call. */
 struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct cell_target *target,
                             struct cell *from);
 

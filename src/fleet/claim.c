@@ -262,8 +262,13 @@ static int remote(struct pass *p)
     struct fleet_claim *c = p->c;
     (void)say(c, FLEET_CLAIM_REMOTE, "the cell is owned by another node that is alive", p->owner.session);
     memcpy(c->owner, p->owner.session, sizeof c->owner);
+    struct cd_buf live = {0};
+    store_lease_session(&live, &p->lease);
+    (void)snprintf(c->live, sizeof c->live, "%s", cd_buf_cstr(&live));
+    cd_buf_deinit(&live);
+    c->epoch = p->owner.epoch;
     memcpy(c->addr, p->lease.addr, sizeof c->addr);
-    c->until_ms = (int64_t)p->lease.expires_ms;
+    c->until_ms = (int64_t)(p->lease.expires_ms + c->self->ahead_ms);
     return IO_OK;
 }
 
@@ -284,6 +289,10 @@ static int round_of(struct pass *p, bool *have, bool *more)
         .sole = c->self->sole,
     };
     enum fleet_claim_rule rule = fleet_claim_decide(&facts, &from);
+    if (c->only_ours && from != FLEET_CLAIM_LOCAL) {
+        *more = false;
+        return say(c, FLEET_CLAIM_NOT_OURS, "the record names no session of this node", "");
+    }
     *more = true;
     int rc = IO_OK;
     switch (rule) {

@@ -34,7 +34,9 @@ void fleet_finished_deinit(struct fleet_finished *f);
 
 enum fleet_claim_end {
     FLEET_CLAIM_OWNED, /* epoch is ours, and new. */
-    FLEET_CLAIM_REMOTE, /* A live session of another node has it: owner, addr, until_ms. */
+    /* A live session of another node has it: owner, epoch, live, addr, until_ms. */
+    FLEET_CLAIM_REMOTE,
+    FLEET_CLAIM_NOT_OURS, /* With only_ours: the record names no session of this node. */
     FLEET_CLAIM_REFUSED, /* Not by the rules, or not now: why says which. */
     FLEET_CLAIM_RECOVERING, /* The dead owner's log is not recovered yet: ask again (7.8). */
     FLEET_CLAIM_FAILED, /* Reads or the CAS failed; nothing is known to be ours. Ask again. */
@@ -58,14 +60,16 @@ struct fleet_claim {
     const struct fleet_self *self; /* In */
     struct fleet_finished *finished; /* In: of this loop; may be NULL. */
     struct cd_str scope; /* In; borrowed until the call returns. */
+    bool only_ours; /* In: takes the cell only when the record names a session of this node (9.10). */
     uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
     uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */
     /* Out */
     enum fleet_claim_end end;
-    uint64_t epoch; /* OWNED */
+    uint64_t epoch; /* OWNED: ours; REMOTE: of the record */
     enum fleet_claim_from from; /* OWNED */
     char prior[STORE_SESSION_MAX + 1]; /* LOCAL, TAKEOVER: the session that owned epoch - 1. */
-    char owner[STORE_SESSION_MAX + 1]; /* REMOTE */
+    char owner[STORE_SESSION_MAX + 1]; /* REMOTE: as the record has it */
+    char live[STORE_SESSION_MAX + 1]; /* REMOTE: the session that this node has now */
     char addr[STORE_ADDR_MAX + 1]; /* REMOTE: its internal address; may be empty. */
     int64_t until_ms; /* REMOTE: the route may be used until then, never beyond. */
     char why[256]; /* For people, when not OWNED. */

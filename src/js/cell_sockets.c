@@ -206,7 +206,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     frame_push(s, &message);
 }
 
-static const struct cell_wire_hooks hooks = {on_message, on_closed};
+static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL};
 
 /* ---- Instances come and go ---- */
 

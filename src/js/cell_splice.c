@@ -160,7 +160,7 @@ static void on_wire_closed(void *arg, struct cell_wire *w, const struct cell_clo
     splice_free_if_done(s);
 }
 
-static const struct cell_wire_hooks hooks = {on_wire_message, on_wire_closed};
+static const struct cell_wire_hooks hooks = {on_wire_message, on_wire_closed, NULL};
 
 void js_splice(struct http_ws *ws, struct cell_wire *wire)
 {

@@ -171,7 +171,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     wire_free_if_idle(s);
 }
 
-static const struct cell_wire_hooks hooks = {on_message, on_closed};
+static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL};
 
 void js_wire_attach(struct js_event *e, struct cell_wire *w)
 {

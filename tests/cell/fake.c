@@ -16,6 +16,9 @@ void fake_reset(void)
     fake.self.authority = &fake.authority;
     fake.authority.deadline_ns = UINT64_MAX;
     (void)snprintf(fake.self.session, sizeof fake.self.session, "n/1");
+    fake.other = fake.self;
+    (void)snprintf(fake.other.session, sizeof fake.other.session, "m/1");
+    fake.owner_ms = 10000;
 }
 
 struct fake_cell *fake_cell(struct cd_str scope)
@@ -218,6 +221,13 @@ int fleet_claim(struct fleet_claim *c)
     if (io_sleep(c->io, fake.claim_ns) != IO_OK)
         return IO_CANCELED;
     c->end = fake.claim_end;
+    if (fake.owner != NULL && strcmp(fake.owner, c->self->session) != 0) {
+        c->end = c->only_ours ? FLEET_CLAIM_NOT_OURS : FLEET_CLAIM_REMOTE;
+        (void)snprintf(c->live, sizeof c->live, "%s", fake.owner);
+        (void)snprintf(c->addr, sizeof c->addr, "%s", fake.owner_addr);
+        c->epoch = cell->epoch;
+        c->until_ms = io_wall_ms(c->io) + (int64_t)fake.owner_ms;
+    }
     if (c->end != FLEET_CLAIM_OWNED) {
         (void)snprintf(c->why, sizeof c->why, "as the test wants it");
         return IO_OK;

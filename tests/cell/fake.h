@@ -39,6 +39,11 @@ struct fake {
     unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired;
     struct fleet_authority authority;
     struct fleet_self self;
+    /* With two nodes: the other one, and the session that has every cell (NULL: whoever claims) and is said
+     * to live for so long, at an address. */
+    struct fleet_self other;
+    const char *owner, *owner_addr;
+    uint64_t owner_ms;
 };
 extern struct fake fake;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cell/id.h"
+#include "cell/rig_links.h"
 
 struct rig rig;
 
@@ -59,7 +60,7 @@ static void onward_closed(void *arg, struct cell_wire *w, const struct cell_clos
     (void)why;
 }
 
-static const struct cell_wire_hooks onward_hooks = {onward_message, onward_closed};
+static const struct cell_wire_hooks onward_hooks = {onward_message, onward_closed, NULL};
 
 static bool command(const char *text, const char *name, const char **rest)
 {
@@ -77,6 +78,8 @@ static void set_alarm(struct cell *c, const char *ms)
 static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
     struct talk *t = arg;
+    if (bytes->len > rig.longest)
+        rig.longest = bytes->len;
     if (t->actor == NULL) { /* Parked: an answer without the cell. */
         say(w, cd_buf_cstr(bytes));
         return;
@@ -115,7 +118,7 @@ static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
         cell_wire_attach(t->onward, &onward_hooks, t);
         say(t->onward, "add 1");
     } else {
-        assert_true(command(text, "hang", &rest));
+        assert_true(command(text, "hang", &rest) || text[0] == '.');
     }
 }
 
@@ -126,7 +129,7 @@ static void talk_closed(void *arg, struct cell_wire *w, const struct cell_close 
     talk_end(arg, NULL);
 }
 
-static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed};
+static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL};
 
 static void actor_start(void *arg, struct cell *c)
 {
@@ -233,7 +236,7 @@ static void call_closed(void *arg, struct cell_wire *w, const struct cell_close 
     (void)snprintf(c->why, sizeof c->why, "%.*s", (int)why->text.len, why->text.ptr);
 }
 
-static const struct cell_wire_hooks call_hooks = {call_message, call_closed};
+static const struct cell_wire_hooks call_hooks = {call_message, call_closed, NULL};
 
 static void call_open(struct io *io, void *arg)
 {
@@ -286,6 +289,26 @@ void rig_send(struct call *c, const char *message)
     sim_in_loop(rig.node, 0, call_say, o);
 }
 
+static void call_fill(struct io *io, void *arg)
+{
+    struct order *o = arg;
+    struct cd_buf b = {0};
+    (void)io;
+    size_t len = strtoull(o->text, NULL, 10);
+    memset(cd_buf_reserve(&b, len), '.', len);
+    b.len = len;
+    cell_wire_send(o->call->wire, &b);
+    cd_free(o);
+}
+
+void rig_fill(struct call *c, size_t len)
+{
+    struct order *o = cd_new(struct order);
+    o->call = c;
+    (void)snprintf(o->text, sizeof o->text, "%zu", len);
+    sim_in_loop(rig.node, 0, call_fill, o);
+}
+
 void rig_hang_up(struct call *c)
 {
     sim_in_loop(rig.node, 0, call_close, c);
@@ -293,24 +316,53 @@ void rig_hang_up(struct call *c)
 
 /* ---- The node ---- */
 
+static struct cell_shard *shard_new(struct io *io, struct cell_router *router, const struct fleet_self *self)
+{
+    return cell_shard_new(&(struct cell_shard_opts){.io = io,
+                                                    .router = router,
+                                                    .code = &actor_code,
+                                                    .self = self,
+                                                    .data_dir = "/d",
+                                                    .limits = rig.limits});
+}
+
 static void boot(struct io *io, void *arg)
 {
     unsigned loop = io_loop_index(io);
     (void)arg;
     if (loop == 0)
-        return;
-    rig.shard[loop] = cell_shard_new(&(struct cell_shard_opts){.io = io,
-                                                               .router = rig.router,
-                                                               .code = &actor_code,
-                                                               .self = &fake.self,
-                                                               .data_dir = "/d",
-                                                               .limits = rig.limits});
+        rig_links_boot(io, 0);
+    else
+        rig.shard[loop] = shard_new(io, rig.router, &fake.self);
+}
+
+static void other_boot(struct io *io, void *arg)
+{
+    unsigned loop = io_loop_index(io);
+    (void)arg;
+    if (loop == 0)
+        rig_links_boot(io, 1);
+    else
+        rig.other.shard[loop] = shard_new(io, rig.other.router, &fake.other);
+}
+
+static void other_unwind(struct io *io, void *arg)
+{
+    unsigned loop = io_loop_index(io);
+    (void)arg;
+    if (loop == 0)
+        rig_links_unwind(io, 1);
+    else if (rig.other.shard[loop] != NULL)
+        cell_shard_unwind(rig.other.shard[loop], NULL, NULL);
+    rig.other.shard[loop] = NULL;
 }
 
 static void unwind(struct io *io, void *arg)
 {
     unsigned loop = io_loop_index(io);
     (void)arg;
+    if (loop == 0)
+        rig_links_unwind(io, 0);
     if (loop != 0 && rig.shard[loop] != NULL)
         cell_shard_unwind(rig.shard[loop], NULL, NULL);
     rig.shard[loop] = NULL;
@@ -335,6 +387,23 @@ void rig_open_with(const struct sim_opts *opts)
                               .name = "n", .loops = RIG_LOOPS, .program = {.boot = boot, .unwind = unwind}});
     sim_disk_put(rig.node, "/d/marker", CD_STR("x"));
     sim_run_for(rig.sim, IO_MS(1));
+}
+
+void rig_open_two(void)
+{
+    rig_open();
+    rig_links_new(rig.router, 0);
+    rig.other.router = cell_router_new(RIG_LOOPS);
+    rig_links_new(rig.other.router, 1);
+    rig_links_start();
+    rig.other.node =
+        sim_node(rig.sim, &(struct sim_node_opts){.name = "m",
+                                                  .loops = RIG_LOOPS,
+                                                  .program = {.boot = other_boot, .unwind = other_unwind}});
+    sim_disk_put(rig.other.node, "/d/marker", CD_STR("x"));
+    fake.owner = "m/1";
+    fake.owner_addr = "m:90";
+    rig_run(1);
 }
 
 void rig_run(unsigned ms)
@@ -372,18 +441,36 @@ static void shard_close(struct io *io, void *arg)
     rig.shard[loop] = NULL;
 }
 
+static void other_close(struct io *io, void *arg)
+{
+    unsigned loop = io_loop_index(io);
+    (void)arg;
+    cell_shard_close(rig.other.shard[loop], io_now_ns(io), cd_new(struct io_op), shard_closed);
+    rig.other.shard[loop] = NULL;
+}
+
+void rig_close_other(void)
+{
+    unsigned before = rig.shards_closed;
+    for (unsigned i = 1; i < RIG_LOOPS; i++)
+        sim_in_loop(rig.other.node, i, other_close, NULL);
+    for (unsigned i = 0; i < 1000 && rig.shards_closed < before + RIG_LOOPS - 1; i++)
+        rig_run(10);
+    assert_int_equal(rig.shards_closed, before + RIG_LOOPS - 1);
+}
+
 static bool closed(void *arg)
 {
-    (void)arg;
-    return rig.shards_closed == RIG_LOOPS - 1;
+    return rig.shards_closed == *(unsigned *)arg;
 }
 
 void rig_close_shards(unsigned deadline_ms)
 {
     uint64_t ms = deadline_ms;
+    unsigned all = rig.shards_closed + RIG_LOOPS - 1;
     for (unsigned i = 1; i < RIG_LOOPS; i++)
         sim_in_loop(rig.node, i, shard_close, &ms);
-    assert_true(sim_run_until(rig.sim, closed, NULL, IO_SEC(600)));
+    assert_true(sim_run_until(rig.sim, closed, &all, IO_SEC(600)));
     assert_int_equal(rig.alive, 0);
     assert_int_equal(fake.open_now, 0);
 }
@@ -394,10 +481,16 @@ void rig_free(void)
         rig_hang_up(&rig.call[i]);
     rig_run(10);
     fake.stall = false;
+    if (rig.other.node != NULL && sim_node_life(rig.other.node) == SIM_UP && rig.other.shard[1] != NULL)
+        rig_close_other();
     if (sim_node_life(rig.node) == SIM_UP && rig.shard[1] != NULL)
         rig_close_shards(1000);
+    rig_links_stop();
     sim_free(rig.sim);
+    rig_links_free();
     cell_router_free(rig.router);
+    if (rig.other.router != NULL)
+        cell_router_free(rig.other.router);
     rig = (struct rig){0};
 }
 

@@ -212,7 +212,7 @@ static void actor_closed(void *arg, struct cell_wire *w, const struct cell_close
     actor_free(arg);
 }
 
-static const struct cell_wire_hooks actor_hooks = {actor_message, actor_closed};
+static const struct cell_wire_hooks actor_hooks = {actor_message, actor_closed, NULL};
 
 /* True: the name's cell does not run. */
 static bool misbehave(struct cell_wire *w, struct cd_str name)
