@@ -178,7 +178,7 @@ void http_server_exchange_put(struct http_server *s, struct exchange *x)
     }
     struct http_parser parser = x->parser;
     struct cd_buf text = x->out.text;
-    if (parser.text.cap > SERVER_KEEP_BYTES)
+    if (parser.text.cap > SERVER_KEEP_BYTES || parser.fields_cap > SERVER_KEEP_FIELDS)
         http_parser_deinit(&parser);
     if (text.cap > SERVER_KEEP_BYTES)
         cd_buf_deinit(&text);

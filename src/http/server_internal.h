@@ -11,7 +11,8 @@
 #include "http/server.h"
 
 #define SERVER_SPARE_MAX 64 /* Exchanges kept for reuse. */
-#define SERVER_KEEP_BYTES (16u << 10) /* Larger buffers are not kept with them. */
+#define SERVER_KEEP_BYTES (16u << 10) /* Larger buffers are not kept with them, */
+#define SERVER_KEEP_FIELDS 128 /* nor room for more fields. */
 #define SERVER_DATE_LEN 29
 
 enum { DEADLINE_HEAD, DEADLINE_IDLE, DEADLINE_BODY, DEADLINE_WRITE, DEADLINE_COUNT };

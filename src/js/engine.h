@@ -168,6 +168,8 @@ struct js_heap {
 };
 void js_heap_stats(struct js_isolate *js, struct js_heap *out);
 enum js_heap_state js_heap_state_of(const struct js_isolate *js); /* Costs nothing. */
+/* Whether an array buffer was refused since the last call. Costs nothing. */
+bool js_buffers_refused(struct js_isolate *js);
 void js_gc(struct js_isolate *js); /* A full collection: milliseconds, tens with a large heap. */
 /* If the heap's use is below 75 % of its limit: the state is JS_HEAP_OK again and the original limit holds.
  */

@@ -60,9 +60,15 @@ class js_buffers final : public v8::ArrayBuffer::Allocator
     }
     bool take(uint64_t length); /* False: it would pass the limit. */
     void give(uint64_t length);
+    bool take_refused()
+    {
+        return refused_.load(std::memory_order_relaxed) &&
+               refused_.exchange(false, std::memory_order_relaxed);
+    }
 
   private:
     std::atomic<uint64_t> used_{0};
+    std::atomic<bool> refused_{false}; /* Since somebody asked. */
     const uint64_t limit_;
 };
 

@@ -7,8 +7,10 @@ bool js_buffers::take(uint64_t length)
 {
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
-        if (length > limit_ || used > limit_ - length)
+        if (length > limit_ || used > limit_ - length) {
+            refused_.store(true, std::memory_order_relaxed);
             return false;
+        }
     } while (!used_.compare_exchange_weak(used, used + length, std::memory_order_relaxed));
     return true;
 }
@@ -466,6 +468,11 @@ void js_heap_stats(js_isolate *js, js_heap *out)
     out->array_buffers = js->buffers->used();
     out->external = out->array_buffers + static_cast<uint64_t>(js->external);
     out->state = js->heap_state;
+}
+
+bool js_buffers_refused(js_isolate *js)
+{
+    return js->buffers->take_refused();
 }
 
 void js_gc(js_isolate *js)

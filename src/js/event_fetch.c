@@ -452,9 +452,13 @@ int js_op_answer(struct js_args *a)
         rc = bytes_arg(a, 4, &body);
     const char *why;
     int bad = rc == 0 && js_to_bool(a->js, js_arg(a, 5)) ? http_body_error(f->x, &why) : 0;
-    if (bad != 0)
-        r.answer.status = bad;
-    if (rc == 0) {
+    if (bad != 0) { /* Closing the exchange says what was wrong with the request. */
+        struct http_exchange *x = f->x;
+        log_answer(f, bad);
+        f->x = NULL;
+        f->started = f->finished = true;
+        http_exchange_close(x);
+    } else if (rc == 0) {
         log_answer(f, r.answer.status);
         rc = http_answer_all(f->x, &r.answer, cd_buf_str(&body));
         if (rc == 0) {

@@ -77,13 +77,24 @@ static void task_arm(struct js_worker *w, uint64_t due_ns)
     io_timer_start(&w->task_timer, w->io, after < TASK_WAIT_MAX_NS ? after : TASK_WAIT_MAX_NS, on_task_timer);
 }
 
+static void on_sweep(struct io_op *op, int status);
+
+static void sweep_arm(struct js_worker *w)
+{
+    if (!io_busy(&w->sweep_timer.op))
+        io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
+}
+
 static void on_sweep(struct io_op *op, int status)
 {
     struct js_worker *w = CD_CONTAINER(op, struct js_worker, sweep_timer.op);
-    if (status == IO_OK && !w->closing && w->events.count > 0) {
-        io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
+    if (status == IO_OK && !w->closing && (w->events.count > 0 || w->collect)) {
         struct js_entry e;
+        sweep_arm(w);
         js_enter(w, &e);
+        if (w->collect)
+            js_gc(w->js);
+        w->collect = false;
         if ((js_invoke(w, JS_EXPORT_SWEEP, NULL, 0, NULL) != 0 || js_hangs_sweep(w) < 0) &&
             !js_try_terminated(&e.t))
             js_report(&e, "sweep");
@@ -131,7 +142,7 @@ static void on_heap(struct js_isolate *js, enum js_heap_state state)
     struct js_worker *w = js_isolate_user(js);
     if (state == JS_HEAP_EXHAUSTED)
         w->condemned = true;
-    w->over = true;
+    w->over = w->collect = true;
 }
 
 static const char *const private_names[] = {[JS_NAME_PLATFORM] = "platform"};
@@ -279,6 +290,10 @@ void js_leave(struct js_entry *e)
         js_resume(js);
     if (terminated)
         condemn(w);
+    if (js_buffers_refused(js))
+        w->collect = true;
+    if (w->collect && !w->closing)
+        sweep_arm(w);
     js_cells_turn_end(w);
     task_arm(w, w->task_ns);
 }
@@ -465,8 +480,7 @@ void js_event_init(struct js_event *e, struct js_worker *w, const struct js_even
     cd_list_init(&e->asyncs);
     cd_list_init(&e->handles);
     cd_map_put_u64(&w->events, e->id, e);
-    if (!io_busy(&w->sweep_timer.op))
-        io_timer_start(&w->sweep_timer, w->io, SWEEP_NS, on_sweep);
+    sweep_arm(w);
 }
 
 struct js_event *js_event_get(struct js_worker *w, uint64_t id)

@@ -73,6 +73,7 @@ struct js_worker {
     bool loaded, condemned, told; /* told: the log knows that it was condemned. */
     bool over; /* Its heap passed the limit, and runs on in the reserve. runtime.md 2.9 */
     uint64_t collected_ns; /* When it was collected for that. */
+    bool collect; /* To be collected soon, even if no event comes: memory ran out. */
     bool trusts_proxy; /* js_worker_opts */
     bool halted; /* Every turn is terminated as it begins. */
     struct io_timer task_timer; /* V8's tasks. */

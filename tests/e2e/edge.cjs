@@ -2,7 +2,7 @@
 'use strict';
 const http = require('node:http');
 const path = require('node:path');
-const { check, equal, ok, program, run } = require('./harness.cjs');
+const { check, equal, ok, program, raw, run } = require('./harness.cjs');
 
 const runtime = path.join(__dirname, '../runtime');
 const HUNG = "500 Worker failed: The Workers runtime canceled this request because it detected that your Worker's code had hung and would never generate a response.";
@@ -48,6 +48,28 @@ check('a trusted proxy does', async () => {
     equal(await told(p, {}), 'cf-connecting-ip: 127.0.0.1, x-real-ip: 127.0.0.1');
     equal(await told(p, { 'X-Real-IP': '9.9.9.9', 'x-celld-scope': 'a' }), 'cf-connecting-ip: 9.9.9.9, x-real-ip: 9.9.9.9');
     equal(await told(p, { 'X-Real-IP': '9.9.9.9', 'cf-connecting-ip': '7.7.7.7' }), 'cf-connecting-ip: 7.7.7.7, x-real-ip: 9.9.9.9');
+    await p.end();
+});
+
+check('a request whose body is broken', async () => {
+    const p = await serve();
+    const broken = async (body) => {
+        const c = await raw(p.port);
+        await c.send(`POST /text HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`);
+        await c.ended(body);
+        const [head, text] = c.text().split('\r\n\r\n');
+        return `${head.slice(9, 12)} ${text}`;
+    };
+    const bad = await broken('5\r\nhello\r\nzz\r\n');
+    ok(/^400 invalid request body: [A-Z]/.test(bad), bad);
+    equal(await broken('ffffffffff\r\nhello'), '413 request body too large');
+    await p.end();
+});
+
+check('a head of 1,000 fields and one of 120 KiB', async () => {
+    const p = await serve();
+    equal(await ask(p.port, '/fields', { headers: Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`x-n${i}`, 'y'])) }), '200 1000');
+    equal(await ask(p.port, '/fields', { headers: { 'x-n': 'y'.repeat(120 << 10) } }), '200 1');
     await p.end();
 });
 

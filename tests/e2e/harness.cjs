@@ -31,15 +31,14 @@ process.on('exit', () => programs.forEach((child) => child.kill('SIGKILL')));
 
 // The address sanitizer keeps freed memory for a while, up to 256 MiB: what these checks measure would be its
 // hoard. A short one leaves the memory that the program holds.
-const environment = {
-    ...process.env,
+const hoard = {
     ASAN_OPTIONS: [process.env.ASAN_OPTIONS, 'quarantine_size_mb=4'].filter(Boolean).join(':'),
 };
 
 // A program of ours; stdout by lines, stderr whole.
 class Program {
     constructor(path, args, options = {}) {
-        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment, ...options });
+        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options, env: { ...(options.env ?? process.env), ...hoard } });
         this.stdout = '';
         this.stderr = '';
         this.child.stdout.on('data', (d) => (this.stdout += d));

@@ -7,6 +7,8 @@ export default {
         const { pathname } = new URL(request.url);
         switch (pathname) {
             case '/client': return Response.json([...request.headers].filter(([name]) => /^(cf-|x-)/.test(name)));
+            case '/fields': return new Response(String([...request.headers].filter(([name]) => name.startsWith('x-n')).length));
+            case '/text': return new Response(await request.text());
             case '/never': return never();
             case '/read': await request.text(); return never();
             case '/late': await scheduler.wait(1); return never();
