@@ -10,6 +10,7 @@ try {
     earlyCall = error.message;
 }
 
+const ballast = () => new Array(1 << 17).fill(0.5); // a MiB of the heap
 const seen = [];
 export class Echo extends WorkerEntrypoint {
     made = seen.push('new');
@@ -50,6 +51,10 @@ export class Echo extends WorkerEntrypoint {
                 return new Response('now');
             case '/socket': {
                 const { 0: client, 1: server } = new WebSocketPair();
+                if (url.search === '?heavy') {
+                    server.ballast = ballast();
+                    server.addEventListener('close', () => server.close(1000));
+                }
                 server.accept();
                 server.addEventListener('message', async ({ data }) => {
                     await scheduler.wait(1); // The event lives as long as the socket.
@@ -191,6 +196,29 @@ test('a WebSocket of the callee', async (env) => {
     equal(await (await env.ECHO.fetch(`${url}/client`)).text(), 'left open');
     await scheduler.wait(5);
     same(seen, ['new', 'closed 1000', 'new', 'new', 'closed 1006']);
+});
+
+// Each is 150 times a MiB, and the heap has 128.
+test('a stream that is through is not kept by the event that sent it', async (env) => {
+    for (let i = 0; i < 150; i++) {
+        const body = new ReadableStream({
+            start(controller) {
+                controller.enqueue(new Uint8Array([120]));
+                controller.close();
+            },
+        });
+        body.ballast = ballast();
+        equal(await (await env.ECHO.fetch(`${url}/text`, { method: 'POST', body })).text(), 'me x');
+    }
+});
+test('a socket that is closed is not kept by the event that got it', async (env) => {
+    for (let i = 0; i < 150; i++) {
+        const { webSocket } = await env.ECHO.fetch(`${url}/socket?heavy`, { headers: { upgrade: 'websocket' } });
+        webSocket.accept();
+        const closed = new Promise((resolve) => webSocket.addEventListener('close', resolve));
+        webSocket.close(1000);
+        equal((await closed).code, 1000);
+    }
 });
 
 test('ctx.exports: what is there, and props', async (env, ctx) => {

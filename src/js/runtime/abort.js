@@ -2,7 +2,7 @@
 //
 // A signal made by any() is known to its sources weakly, so that a long-lived source does not collect the short-lived signals that
 // depend on it; as long as somebody listens to one, it is kept by its sources.
-import { expose, needContext, startTimer } from './core.js';
+import { checkContext, currentContext, expose, needContext, startTimer } from './core.js';
 import { DOMException, Event, EventTarget, dispatch, handlerAttributes, hears, provideSignals, trust } from './events.js';
 
 const MAKE = Object.freeze({});
@@ -14,10 +14,15 @@ export class AbortSignal extends EventTarget {
     #sources = null; // of any(): Set of signals
     #dependents = null; // Set of WeakRef
     #kept = null; // Set of dependents that somebody listens to
+    #context; // who may use it
 
-    constructor(make) {
+    constructor(make, context = currentContext()) {
         if (make !== MAKE) throw new TypeError('Illegal constructor');
         super();
+        this.#context = context;
+    }
+    #check() {
+        if (this.#context !== undefined) checkContext(this.#context, 'RefcountedCanceler');
     }
 
     static abort(reason = new DOMException('The operation was aborted', 'AbortError')) {
@@ -42,6 +47,7 @@ export class AbortSignal extends EventTarget {
         for (const s of given) if (!isSignal(s)) throw new TypeError("Failed to execute 'any' on 'AbortSignal': an element is not an AbortSignal.");
         const signal = new AbortSignal(MAKE);
         for (const s of given) {
+            s.#check();
             if (s.#aborted) {
                 signal.#aborted = true;
                 signal.#reason = s.#reason;
@@ -74,12 +80,14 @@ export class AbortSignal extends EventTarget {
     }
 
     get aborted() {
+        this.#check();
         return this.#aborted;
     }
     get reason() {
         return this.#reason;
     }
     throwIfAborted() {
+        this.#check();
         if (this.#aborted) throw this.#reason;
     }
 
@@ -121,7 +129,8 @@ export class AbortSignal extends EventTarget {
     }
 
     static internals = {
-        make: () => new AbortSignal(MAKE),
+        make: (...context) => new AbortSignal(MAKE, ...context),
+        checkSignal: (signal) => signal.#check(),
         changed: (signal) => signal.#keep(),
         isSignal: (v) => typeof v === 'object' && v !== null && #aborted in v,
         abortSignal: (signal, reason) => signal.#abort(reason),
@@ -138,10 +147,10 @@ export class AbortSignal extends EventTarget {
         },
     };
 }
-// onAbort(signal, step): step() is called before the listeners, once; it must not throw. Nothing is called for a signal that was
+// newSignal(context): of the event that runs now, when no context is given. onAbort(signal, step): step() is called before the listeners, once; it must not throw. Nothing is called for a signal that was
 // aborted before.
 export const { make: newSignal, isSignal, abortSignal, onAbort, offAbort } = AbortSignal.internals;
-const { changed } = AbortSignal.internals;
+const { changed, checkSignal } = AbortSignal.internals;
 delete AbortSignal.internals;
 provideSignals(isSignal, onAbort, changed);
 handlerAttributes(AbortSignal, 'abort');
@@ -152,6 +161,7 @@ export class AbortController {
         return this.#signal;
     }
     abort(reason = new DOMException('The operation was aborted', 'AbortError')) {
+        checkSignal(this.#signal);
         abortSignal(this.#signal, reason);
     }
 }

@@ -2,8 +2,8 @@
 //
 // A body stays what it was made of, text, bytes or a source of the host, until somebody asks for a stream. So a short text goes
 // from user code to the host, and JSON from the host to user code, without a stream in between.
-import { shape, start } from './core.js';
-import { ReadableStream, bytesStream, isDisturbed, sourceStream, streamLength, readAll } from './streams.js';
+import { checkContext, currentContext, runIn, shape, start } from './core.js';
+import { ReadableStream, bytesStream, dropStream, isDisturbed, sourceStream, streamLength, streamOwner, readAll } from './streams.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
@@ -22,10 +22,11 @@ export class BodyState {
         this.length = length; // bytes, when a stream or source knows it
         this.coding = null; // of a source: what DecompressionStream calls the form it has
         this.used = false;
+        this.context = undefined; // who may use it: set once a Request or Response has it. Streams know that themselves.
     }
     get stream() {
         if (this.kind !== 'stream') {
-            this.value = this.#open();
+            this.value = this.context === undefined ? this.#open() : runIn(this.context.frame, () => this.#open());
             this.kind = 'stream';
         }
         return this.value;
@@ -50,6 +51,11 @@ export class BodyState {
     get unusable() {
         return this.disturbed || (this.kind === 'stream' && this.value.locked);
     }
+    // Asserts that the event that runs now may use it. runtime.md 2.7.
+    check() {
+        const owner = this.kind === 'stream' ? streamOwner(this.value) : this.context;
+        if (owner !== undefined) checkContext(owner, 'ReadableStreamSource');
+    }
     tee() {
         if (this.kind === 'text' || this.kind === 'bytes' || this.kind === 'collected') return new BodyState(this.kind, this.value, this.type, this.length);
         const [one, two] = this.stream.tee();
@@ -69,7 +75,7 @@ export class BodyState {
     }
     cancel(reason) {
         if (this.kind === 'source') source_close(this.value);
-        else if (this.kind === 'stream' && !this.value.locked) return this.value.cancel(reason);
+        else if (this.kind === 'stream' && !this.value.locked) return dropStream(this.value, reason);
     }
 }
 
@@ -144,7 +150,10 @@ export class Body {
     #state = null;
 
     static of = (body) => body.#state;
-    static set = (body, state) => (body.#state = state);
+    static set = (body, state, context = currentContext()) => {
+        body.#state = state;
+        if (state !== null) state.context ??= context;
+    };
 
     get body() {
         return this.#state === null ? null : this.#state.stream;
@@ -154,7 +163,9 @@ export class Body {
     }
     #take() {
         const state = this.#state;
-        if (state !== null && state.unusable) throw new TypeError(USED);
+        if (state === null) return state;
+        if (state.unusable) throw new TypeError(USED);
+        state.check();
         return state;
     }
     async text() {

@@ -1,6 +1,7 @@
 // compression.js: CompressionStream and DecompressionStream. runtime.md 5.2; Compression standard.
 import { expose } from './core.js';
 import { isArrayBuffer, isView, U8, window } from './streams/base.js';
+import { own } from './streams/readable.js';
 import { SIDES, TransformState, TransformStream } from './streams/transform.js';
 
 const { codec_new, codec_step, codec_stop } = host;
@@ -65,11 +66,14 @@ function stateOf(name, given, format, unpack) {
     format = `${format}`;
     if (!FORMATS.includes(format)) throw new TypeError("The compression format must be either 'deflate', 'deflate-raw', 'gzip', 'brotli' or 'zstd'.");
     const codec = new Codec(format, unpack);
-    return new TransformState({
+    const state = new TransformState({
         transform: (chunk, stream) => codec.transform(chunk, stream),
         flush: (stream) => codec.flush(stream),
         cancel: () => codec_stop(codec.codec),
     }, { bytes: true, readableMark: unpack ? UNPACKED : Infinity });
+    own(state.readable);
+    own(state.writable);
+    return state;
 }
 
 export class CompressionStream extends TransformStream {

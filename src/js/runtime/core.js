@@ -39,6 +39,10 @@ const ANOTHER_EVENT =
     'Cannot perform I/O on behalf of a different request. I/O objects (such as streams, request/response bodies, and others) ' +
     "created in the context of one request handler cannot be accessed from a different request's handler. " +
     'This is a limitation of Cloudflare Workers which allows us to improve overall performance.';
+const ANOTHER_OBJECT =
+    'Cannot perform I/O on behalf of a different Durable Object. I/O objects (such as streams, request/response bodies, and others) ' +
+    'created in the context of one Durable Object cannot be accessed from a different Durable Object in the same isolate. ' +
+    'This is a limitation of Cloudflare Workers which allows us to improve overall performance.';
 
 // The context of the event that runs now. Throws in the global scope.
 export function needContext() {
@@ -52,11 +56,14 @@ export function needContext() {
     return context;
 }
 
-// Asserts that an object made in `context` is used by it. what: the I/O type, for the message.
+// Asserts that an object made in `context` is used by it; nobody owns what was made in the global scope. what: the I/O type, for the
+// message. All events of a cell have one context. runtime.md 2.7.
 export function checkContext(context, what) {
     if (context === undefined) return;
     const current = frame_get()?.context;
-    if (current !== context) throw new Error(`${ANOTHER_EVENT} (I/O type: ${what})`);
+    if (current === context) return;
+    const ofCell = current !== undefined && current.gate !== null;
+    throw new Error(`${ofCell ? ANOTHER_OBJECT : ANOTHER_EVENT} (I/O type: ${what})`);
 }
 
 // One delivery from outside. It lives until its handler has answered, its body is through and waitUntil's promises are settled.
@@ -71,7 +78,7 @@ export class Context {
         this.waiting = null; // ids of operations in progress
         this.timers = null; // Map: id -> timer
         this.timerNumbers = null; // Set of what timers.js gave out
-        this.atEnd = null; // functions
+        this.atEnd = null; // Set of functions
         this.sockets = 0; // open ones that its answer brought: they keep it
         this.gone = null; // called when the client is gone
         this.task = null; // of worker.js: what a fetch event is about
@@ -99,7 +106,11 @@ export class Context {
         );
     }
     onEnd(fn) {
-        (this.atEnd ??= []).push(fn);
+        (this.atEnd ??= new Set()).add(fn);
+    }
+    // It need not be called any more: an event may live as long as its cell.
+    offEnd(fn) {
+        this.atEnd?.delete(fn);
     }
     end() {
         if (this.ended) return;

@@ -4,7 +4,7 @@ import { BodyState, bodyState, codingOf } from './body.js';
 import { fetchData } from './dataurl.js';
 import { flatHeaders } from './headers.js';
 import { NULL_BODY, REDIRECTS, Request, receivedResponse, requestSignal } from './http.js';
-import { ReadableStream, bytesOf } from './streams.js';
+import { ReadableStream, bytesOf, ownStream } from './streams.js';
 import { encodeUtf8 } from './encoding.js';
 
 const { fetch_start, fetch_write, source_close, url_parse } = host;
@@ -36,6 +36,7 @@ async function send(context, request) {
     let url = request.url, method = request.method;
     let fields = flatHeaders(request.headers), state = bodyState(request);
     if (state !== null && state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
+    state?.check();
     for (let hops = 0; ; hops++) {
         const scheme = url.slice(0, url.indexOf(':') + 1);
         if (scheme === 'data:' && hops === 0) return fetchData(url, method);
@@ -176,7 +177,7 @@ function respond(context, request, url, redirected, { status, fields, source }, 
 function abortable(state, source, signal) {
     const reader = state.stream.getReader();
     let stop;
-    return new ReadableStream({
+    return ownStream(new ReadableStream({
         type: 'bytes',
         start(controller) {
             stop = () => {
@@ -199,7 +200,7 @@ function abortable(state, source, signal) {
             signal.removeEventListener('abort', stop);
             return reader.cancel(reason);
         },
-    }, { highWaterMark: 0 });
+    }, { highWaterMark: 0 }));
 }
 
 

@@ -5,7 +5,7 @@
 import { expose } from './core.js';
 import { TextDecoder, encodeUtf8 } from './encoding.js';
 import { isResponse, Response } from './http.js';
-import { ReadableStream, bytesOf } from './streams.js';
+import { ReadableStream, bytesOf, ownStream } from './streams.js';
 import { COMMENT, DOCTYPE, END, RAW, START, TEXT, Tokenizer, readDoctype } from './html_tokens.js';
 import { Selector } from './html_selectors.js';
 
@@ -621,7 +621,7 @@ export class HTMLRewriter {
 
 function rewritten(source, rewriting, decoder, encode) {
     const reader = source.getReader();
-    return new ReadableStream({
+    return ownStream(new ReadableStream({
         type: 'bytes',
         async pull(controller) {
             try {
@@ -646,7 +646,7 @@ function rewritten(source, rewriting, decoder, encode) {
             }
         },
         cancel: (reason) => reader.cancel(reason),
-    }, { highWaterMark: 0 });
+    }, { highWaterMark: 0 }));
 }
 
 expose({ HTMLRewriter });

@@ -5,7 +5,7 @@ import { Headers, flatHeaders, freezeHeaders, lazyHeaders } from './headers.js';
 import { abortSignal, isSignal, newSignal } from './abort.js';
 import { parseUrl } from './url.js';
 import { DOMException } from './events.js';
-import { isWebSocket } from './websocket.js';
+import { isWebSocket, ownWebSocket } from './websocket.js';
 
 const { status_text } = host;
 
@@ -28,7 +28,8 @@ export class Request extends Body {
     #signal = null;
     #cf = undefined;
     #fetcher = null;
-    #context = undefined;
+    #context = undefined; // what tells when the client is gone, of an inbound one
+    #owner = undefined;
     #inbound = false;
     #integrity = '';
     #cache = undefined;
@@ -41,15 +42,16 @@ export class Request extends Body {
             this.#headers = init.headers;
             this.#cf = init.cf;
             this.#context = init.context;
+            this.#owner = init.owner;
             this.#inbound = true;
             this.#redirect = 'manual'; // Sent on, it brings back what the client would have got.
-            if (init.body !== null) setBody(this, init.body);
+            if (init.body !== null) setBody(this, init.body, init.owner);
             return;
         }
         const from = input instanceof Request ? input : null;
         if (init instanceof Request) init = { method: init.method, headers: init.headers, body: bodyState(init) === null ? undefined : init.body, redirect: init.redirect, signal: init.#signal ?? undefined, cf: init.cf };
         init = dictionary(init, 'The second argument of Request');
-        this.#context = currentContext();
+        this.#owner = currentContext();
         this.#url = from !== null ? from.#url : parseUrl(String(input), 'Invalid URL: ');
         this.#method = 'method' in init && init.method !== undefined ? methodOf(init.method) : from !== null ? from.#method : 'GET';
         if (init.headers !== undefined && init.headers !== null) this.#headers = new Headers(init.headers);
@@ -90,7 +92,7 @@ export class Request extends Body {
     }
     get signal() {
         if (this.#signal === null) {
-            const signal = (this.#signal = newSignal());
+            const signal = (this.#signal = newSignal(this.#owner));
             if (this.#inbound) {
                 const context = this.#context;
                 const before = context.gone;
@@ -120,6 +122,7 @@ export class Request extends Body {
     clone() {
         const state = bodyState(this);
         if (state !== null && state.unusable) throw new TypeError('Cannot clone a request whose body has been used.');
+        state?.check();
         const copy = new Request(this, { body: null });
         if (state !== null) setBody(copy, state.tee());
         return copy;
@@ -137,9 +140,9 @@ delete Request.internals;
 shape(Request);
 
 const INBOUND = { toString: () => 'inbound' };
-// A request that came in. body: BodyState or null.
-export const inboundRequest = (method, url, load, body, cf, context) =>
-    new Request(INBOUND, { method, url, headers: lazyHeaders(load, true), body, cf, context });
+// A request that came in for the context `owner`. body: BodyState or null. context: has gone(), called when the client is gone.
+export const inboundRequest = (method, url, load, body, cf, owner, context = owner) =>
+    new Request(INBOUND, { method, url, headers: lazyHeaders(load, true), body, cf, context, owner });
 
 function methodOf(value) {
     const method = String(value);
@@ -155,6 +158,7 @@ function takeBody(from) {
     if (state === null) return null;
     if (state.unusable) throw new TypeError('Cannot construct a Request with a Request object that has already been used.');
     const mine = new BodyState(state.kind, state.value, state.type, state.length);
+    mine.context = state.context; // Not ours by that.
     state.used = true;
     return mine;
 }
@@ -239,6 +243,7 @@ export class Response extends Body {
         if (this.#webSocket !== null) throw new TypeError('Cannot clone a response to a WebSocket handshake.');
         const state = bodyState(this);
         if (state !== null && state.unusable) throw new TypeError('Cannot clone a response whose body has been used.');
+        state?.check();
         const copy = new Response(null, { status: this.#status < 200 ? 200 : this.#status, statusText: this.#statusText, headers: this.#headers, cf: this.#cf, encodeBody: this.#encodeBody });
         copy.#status = this.#status;
         copy.#url = this.#url;
@@ -285,6 +290,7 @@ export class Response extends Body {
             r.#url = url;
             r.#redirected = redirected;
             r.#webSocket = webSocket ?? null;
+            if (r.#webSocket !== null) ownWebSocket(r.#webSocket);
             setBody(r, state);
             return r;
         },

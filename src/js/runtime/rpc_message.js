@@ -201,6 +201,7 @@ class Encoder {
         const state = bodyState(v);
         if (state === null) return null;
         if (state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
+        state.check();
         const known = knownBody(state);
         if (known === undefined) return { kind: 'stream', type: state.type, length: state.length, stream: this.#readable(state.stream).number };
         const { kind, value, type, length } = known;
@@ -307,8 +308,8 @@ const pairs = (flat) => {
     for (let i = 0; i < flat.length; i += 2) list.push([flat[i], flat[i + 1]]);
     return list;
 };
-const withBody = (holder, body, made) => {
-    if (body !== null) setBody(holder, new BodyState(body.kind, body.kind === 'stream' ? made[body.stream] : body.value, body.type, body.length));
+const withBody = (holder, body, to, made) => {
+    if (body !== null) setBody(holder, new BodyState(body.kind, body.kind === 'stream' ? made[body.stream] : body.value, body.type, body.length), to.context);
     return holder;
 };
 
@@ -321,10 +322,10 @@ const makers = {
     blob: ({ bytes, type }) => new Blob([bytes], { type }),
     file: ({ bytes, type, name, time }) => new File([bytes], name, { type, lastModified: time }),
     request: ({ url, method, headers, redirect, cf, body, signal }, live, to, made) =>
-        withBody(new Request(url, { method, headers: pairs(headers), redirect, cf, ...(signal < 0 ? {} : { signal: made[signal] }) }), body, made),
-    response: ({ status, statusText, headers, cf, body }, live, to, made) => withBody(new Response(null, { status, statusText, headers: pairs(headers), cf }), body, made),
+        withBody(new Request(url, { method, headers: pairs(headers), redirect, cf, ...(signal < 0 ? {} : { signal: made[signal] }) }), body, to, made),
+    response: ({ status, statusText, headers, cf, body }, live, to, made) => withBody(new Response(null, { status, statusText, headers: pairs(headers), cf }), body, to, made),
     signal({ aborted }, source, to) {
-        const signal = newSignal();
+        const signal = newSignal(to.context);
         if (!aborted && source !== null) {
             onAbort(source, () => {
                 if (!to.context.ended) runIn(to.context.frame, abortSignal, undefined, signal, source.reason);

@@ -5,7 +5,7 @@
 import { offAbort, onAbort } from './abort.js';
 import { runIn } from './core.js';
 import { trafficOf } from './rpc_target.js';
-import { ReadableStream } from './streams.js';
+import { ReadableStream, ownStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 
 const { message_copy } = host;
@@ -45,6 +45,9 @@ class Share {
     onLost(fn) {
         this.#context.onEnd(fn);
     }
+    offLost(fn) {
+        this.#context.offEnd(fn);
+    }
     done() {
         if (!this.#held) return;
         this.#held = false;
@@ -81,12 +84,13 @@ export function shareReadable(stream, context, holds) {
 // failure: turns what went wrong at the other end into what the reader sees. Aborted by signal, the stream fails with the reason.
 export function openReadable(share, context, failure = () => new Error(PREMATURE), signal = null) {
     let open = true;
-    let stop = quiet;
+    let stop = quiet, lost = quiet;
     const { calls } = trafficOf(context);
     const ending = { cancel: () => drop() }; // When the reader's event ends.
     const close = (end = 'done') => {
         open = false;
         calls.delete(ending);
+        share.offLost(lost);
         if (signal !== null) offAbort(signal, stop);
         share[end]();
     };
@@ -96,11 +100,11 @@ export function openReadable(share, context, failure = () => new Error(PREMATURE
     calls.add(ending);
     const source = {
         start(controller) {
-            share.onLost(() => {
-                if (!open) return;
+            lost = () => {
                 close();
                 controller.error(failure(new Error(PREMATURE)));
-            });
+            };
+            share.onLost(lost);
             if (signal === null) return;
             stop = () => {
                 if (!open) return;
@@ -134,7 +138,7 @@ export function openReadable(share, context, failure = () => new Error(PREMATURE
         },
     };
     if (share.bytes) source.type = 'bytes';
-    return new ReadableStream(source, { highWaterMark: 0 });
+    return ownStream(new ReadableStream(source, { highWaterMark: 0 }), context);
 }
 
 export function shareWritable(stream, context, holds) {

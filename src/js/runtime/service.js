@@ -38,6 +38,7 @@ async function send(channel, input, init) {
     let url = withoutFragment(request.url);
     let fields = flatHeaders(request.headers), state = bodyState(request);
     if (state !== null && state.unusable) throw new TypeError(USED);
+    state?.check();
     for (let hops = 0; ; hops++) {
         const parts = await once(context, channel, { method, url, fields, cf: request.cf, state }, signal);
         const location = REDIRECTS.has(parts.status) && request.redirect === 'follow' ? field(parts.fields, 'location') : undefined;

@@ -69,6 +69,7 @@ export function answerRequest(run, respond, fail) {
             if (response.status === 0) throw new TypeError('Return value from serve handler must not be an error response (like Response.error())');
             const state = bodyState(response);
             if (state !== null && state.unusable) throw new TypeError(USED);
+            state?.check();
             parts = { status: response.status, statusText: response.statusText, fields: flatHeaders(response.headers), state, webSocket: response.webSocket };
         } catch (error) {
             return fail(error);

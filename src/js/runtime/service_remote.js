@@ -17,7 +17,7 @@ import { Call, Deferred, Failure, Group, PendingClient } from './rpc_target.js';
 import { CellChannel } from './durable.js';
 import { LoopbackChannel, callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
 import { scriptName } from './bindings.js';
-import { ReadableStream, bytesOf, sourceStream } from './streams.js';
+import { ReadableStream, bytesOf, ownStream, sourceStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 
 const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close, ws_pack, ws_unpack } = host;
@@ -116,7 +116,7 @@ function watched(context, signal) {
 }
 // The signal at the other side: never aborted if its sender ends first.
 function watching(context, pipe) {
-    const signal = newSignal();
+    const signal = newSignal(context);
     startFor(context, source_read, pipe).then((bytes) => {
         if (bytes !== undefined) abortSignal(signal, decode(unship(ws_unpack(bytes), [], context), new Group(context)));
     }, nothing);
@@ -288,7 +288,7 @@ export class RemoteChannel {
 function abortable(context, source, signal) {
     let stop = nothing;
     const end = () => offAbort(signal, stop);
-    return new ReadableStream({
+    return ownStream(new ReadableStream({
         type: 'bytes',
         start(controller) {
             stop = () => {
@@ -315,7 +315,7 @@ function abortable(context, source, signal) {
             end();
             source_close(source);
         },
-    }, { highWaterMark: 0 });
+    }, { highWaterMark: 0 }));
 }
 
 // ---- The callee: called by the host

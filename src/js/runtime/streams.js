@@ -1,13 +1,22 @@
 // streams.js: the streams of the platform (streams/*.js), and what the runtime itself needs of them. runtime.md 5.2.
 import { start } from './core.js';
 import { U8, isArrayBuffer, isView, window } from './streams/base.js';
-import { READABLE, Reader, cancelStream, newReadableBytes, readableState } from './streams/readable.js';
+import { READABLE, Reader, cancelStream, newReadableBytes, own, readableState } from './streams/readable.js';
 import './streams/writable.js';
 import './streams/transform.js';
 import './streams/identity.js';
 
 export { ReadableStream } from './streams/readable.js';
 const { source_read, source_close } = host;
+
+// A stream made as user code makes them, which is I/O all the same: it belongs to the event that runs now, or to another context.
+export function ownStream(stream, context) {
+    own(readableState(stream), context);
+    return stream;
+}
+// The event that a stream belongs to; undefined: anybody may use it.
+export const streamOwner = (stream) => readableState(stream).owner;
+export const dropStream = (stream, reason) => cancelStream(readableState(stream), reason);
 
 export const isDisturbed = (stream) => readableState(stream).disturbed;
 // How many bytes the whole stream gives, when it knows that; else -1.
@@ -20,18 +29,18 @@ export function sourceStream(source) {
         if (chunk === undefined) controller.finish();
         else controller.enqueueOwned(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     };
-    return newReadableBytes(pull, () => source_close(source)).public;
+    return own(newReadableBytes(pull, () => source_close(source))).public;
 }
 
 // The stream of bytes that are there. What it gives are copies.
 const CHUNK = 65536;
 export function bytesStream(bytes) {
     let at = 0;
-    return newReadableBytes((controller) => {
+    return own(newReadableBytes((controller) => {
         const chunk = bytes.slice(at, (at += CHUNK));
         if (chunk.byteLength > 0) controller.enqueueOwned(chunk.buffer, 0, chunk.byteLength);
         if (at >= bytes.byteLength) controller.finish();
-    }, () => {}).public;
+    }, () => {})).public;
 }
 
 // Calls take(bytes) for each chunk of a stream of bytes; waits for what it gives, when that is a promise. The stream is cancelled when

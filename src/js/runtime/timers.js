@@ -1,5 +1,5 @@
 // timers.js: setTimeout and its family, queueMicrotask, scheduler. runtime.md 5.7.
-import { expose, needContext, startTimer, stopTimer } from './core.js';
+import { currentContext, expose, needContext, startTimer, stopTimer } from './core.js';
 import { reportUncaught } from './events.js';
 
 const MAX_TIMERS = 10000;
@@ -43,7 +43,7 @@ function forget(id, context) {
 
 function stop(id) {
     const entry = running.get(Number(id));
-    if (entry === undefined) return;
+    if (entry === undefined || entry.context !== currentContext()) return; // Of another event: not theirs to stop. runtime.md 2.7
     forget(Number(id), entry.context);
     stopTimer(entry.timer);
 }

@@ -3,7 +3,7 @@
 // What a socket sends goes to its `link`: a Wire, which is a socket of the host, or a Local, the other half of a pair. What comes in
 // is given to the socket with receive(). A half of a pair that is returned in a response is coupled: its other half talks to the wire
 // from then on.
-import { arrive, currentFrame, expose, limits, needContext, setFrame, startFor, startTimer } from './core.js';
+import { arrive, checkContext, currentContext, currentFrame, expose, limits, needContext, setFrame, startFor, startTimer } from './core.js';
 import { CloseEvent, DOMException, ErrorEvent, Event, EventTarget, dispatch, handlerAttributes, messageEvent, reportUncaught, trust } from './events.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { compatibility } from './globals.js';
@@ -117,6 +117,7 @@ class End {
         this.link = null;
         this.peer = null; // End of the other half
         this.frame = undefined; // of the event that accepted it
+        this.owner = currentContext(); // who may use it. runtime.md 2.7
         this.waiting = null; // [kind, a, b, c, ...] that cannot be delivered yet
         this.draining = false;
         this.binary = compatibility('websocket_standard_binary_type') ? 'blob' : 'arraybuffer';
@@ -198,6 +199,9 @@ class End {
     release() {
         if (this.closedIn && this.closedOut && this.link instanceof Local) this.state = RELEASED;
     }
+    check() {
+        if (this.owner !== undefined) checkContext(this.owner, 'Native');
+    }
     get over() {
         return (this.closedIn && (this.closedOut || this.aborted)) || this.failed;
     }
@@ -253,6 +257,7 @@ export class WebSocket extends EventTarget {
 
     accept(options = undefined) {
         const end = this.#end;
+        end.check();
         if (end.state === CONNECTING || this.#url !== null) throw new TypeError("Websockets obtained from the 'new WebSocket()' constructor cannot call accept");
         if (end.state === RELEASED) throw new TypeError("Can't accept() WebSocket that was already used in a response.");
         if (end.hibernation !== null) throw new TypeError("Can't accept() WebSocket after enabling hibernation.");
@@ -271,6 +276,7 @@ export class WebSocket extends EventTarget {
             else if (message instanceof Blob) message = blobBytes(message);
             else message = `${message}`;
         }
+        end.check();
         if (end.closedOut) throw new TypeError("Can't call WebSocket send() after close().");
         if (end.aborted || end.state === RELEASED) return;
         if (end.state === CONNECTING) throw new DOMException('The WebSocket is still connecting.', 'InvalidStateError');
@@ -289,6 +295,7 @@ export class WebSocket extends EventTarget {
             if (utf8_encode(reason).length > REASON_MAX) throw new DOMException('WebSocket close reason must not be longer than 123 bytes when UTF-8 encoded.', 'SyntaxError');
             if (code === undefined) throw new DOMException('If you specify a WebSocket close reason, you must also specify a code.', 'InvalidAccessError');
         }
+        end.check();
         if (end.state === CONNECTING) {
             end.state = RELEASED;
             end.closedOut = true;
@@ -305,6 +312,7 @@ export class WebSocket extends EventTarget {
 
     get readyState() {
         const end = this.#end;
+        end.check();
         if (end.over) return 3;
         if (end.closedIn || end.closedOut) return 2;
         return end.state === CONNECTING ? 0 : 1;
@@ -345,7 +353,7 @@ export class WebSocket extends EventTarget {
         revive(link, hibernation, frame, attachment, closedIn, closedOut) {
             const socket = new WebSocket(MAKE);
             const end = socket.#end;
-            Object.assign(end, { state: ACCEPTED, link, hibernation, frame, closedIn, closedOut });
+            Object.assign(end, { state: ACCEPTED, link, hibernation, frame, owner: frame.context, closedIn, closedOut });
             socket.#attachment = attachment ?? null;
             return socket;
         },
@@ -416,6 +424,11 @@ function checkReturnable(end) {
     if (end.state === CONNECTING || end.socket.url !== null) throw new TypeError("Can't return WebSocket in a Response if it was created with `new WebSocket()`");
     if (end.state === RELEASED) throw new TypeError("Can't return WebSocket that was already used in a response.");
     if (end.state === ACCEPTED) throw new TypeError("Can't return WebSocket in a Response after calling accept().");
+}
+
+// The socket of a response belongs to the event that got the response.
+export function ownWebSocket(socket) {
+    endOf(socket).owner = currentContext();
 }
 
 // A cell accepts one half of a pair for hibernation: make() gives what hears of it. Throws when that cannot be.
@@ -493,17 +506,18 @@ export function lendWebSocket(socket, context, to) {
     const done = () => {
         if (!open) return;
         open = false;
+        to.offEnd(lost);
         context.sockets--;
         context.release();
         before?.();
     };
-    if (peer !== null) peer.done = done;
-    else link.onEnded = done;
-    to.onEnd(() => {
-        if (!open) return;
+    const lost = () => {
         if (peer !== null) peer.post(ENDED, 1006, '', false);
         else link.abort();
-    });
+    };
+    if (peer !== null) peer.done = done;
+    else link.onEnded = done;
+    to.onEnd(lost);
 }
 
 // A cell answers with a socket: makeLink() gives what it talks to from now on, a link like Wire. Returns the protocol that the answer

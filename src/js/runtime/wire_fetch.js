@@ -116,7 +116,7 @@ export class ServedFetch {
         const [method, url, fields, cf, body] = value;
         this.session = session;
         this.id = id;
-        this.#request = inboundRequest(method, url, () => fields, inBody(session, body, null), cf, this);
+        this.#request = inboundRequest(method, url, () => fields, inBody(session, body, null), cf, session.context, this);
     }
     run() {
         const request = this.#request;

@@ -559,9 +559,9 @@ class SentSignal {
     }
 }
 class ReceivedSignal {
-    signal = newSignal();
     constructor(session) {
         this.session = session;
+        this.signal = newSignal(session.context);
     }
     receive(kind, value) {
         need(kind === ABORTED, 'for a signal');

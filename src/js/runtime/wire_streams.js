@@ -7,7 +7,7 @@ import { decodeThrown, encodeThrown } from './rpc_message.js';
 import { GONE, PREMATURE } from './rpc_streams.js';
 import { Group } from './rpc_target.js';
 import { currentFrame, runIn } from './core.js';
-import { ReadableStream, bytesOf } from './streams.js';
+import { ReadableStream, bytesOf, ownStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 import { need } from './wire_session.js';
 import { CHUNK, CREDIT, END, STOP, VALUE } from './wire_kinds.js';
@@ -248,7 +248,7 @@ export class ReceivedReadable extends Receiver {
             },
         };
         if (this.bytes) source.type = 'bytes';
-        return runIn(context.frame, () => new ReadableStream(source, { highWaterMark: 0 }));
+        return runIn(context.frame, () => ownStream(new ReadableStream(source, { highWaterMark: 0 })));
     }
     release(reason = new Error(PREMATURE)) { // Nobody wants it.
         if (!this.alive) return;

@@ -1,14 +1,27 @@
 import * as workers from 'cloudflare:workers';
 import { env as moduleEnv, WorkerEntrypoint, waitUntil } from 'cloudflare:workers';
-import { answer, caught, check, message, sleep } from '../case.js';
+import { answer, caught, check, message, sleep, streamOf, utf8 } from '../case.js';
 
 const loadTimer = caught(() => setTimeout(() => {}, 1));
 const loadRandom = caught(() => crypto.randomUUID());
 const loadFetch = await message(() => fetch('http://127.0.0.1:1/'));
 let requests = 0;
 
+let held; // what another request made
 export class Named extends WorkerEntrypoint {
-    fetch() {
+    fetch(request) {
+        if (request.method === 'PUT') {
+            const pair = new WebSocketPair();
+            pair[0].accept();
+            const timers = { id: setTimeout(() => { timers.fired = true; }, 5) };
+            held = {
+                request, pair, timers, text: new Response('text'), binary: new Response(utf8('x')), late: new Response('late'), body: new Response('body').body,
+                own: new Response(streamOf('own')), identity: new IdentityTransformStream(), zip: new CompressionStream('gzip'), controller: new AbortController(), blob: new Blob(['blob']),
+            };
+            this.ctx.waitUntil(sleep(50));
+            return new Response('held');
+        }
+        if (request.method === 'DELETE') return held.late;
         return Response.json([this.env.TEXT, typeof this.ctx.waitUntil, this instanceof WorkerEntrypoint, typeof this.ctx.props]);
     }
 }
@@ -43,3 +56,43 @@ check('errors of waitUntil are kept from the answer', ({ ctx }) => {
     ctx.waitUntil(Promise.reject(new Error('x')));
     return message(() => 1);
 }, 'nothing was thrown');
+
+const other = (type) =>
+    'Error: Cannot perform I/O on behalf of a different request. I/O objects (such as streams, request/response bodies, and others) created in the context of one ' +
+    "request handler cannot be accessed from a different request's handler. This is a limitation of Cloudflare Workers which allows us to improve overall " +
+    `performance. (I/O type: ${type})`;
+const SOURCE = other('ReadableStreamSource'), SINK = other('Writable'), SOCKET = other('Native'), SIGNAL = other('RefcountedCanceler');
+const hold = ({ env }) => env.NAMED.fetch('http://x/', { method: 'PUT', body: 'sent' });
+
+check('bodies of another request', async (t) => {
+    await hold(t);
+    const { request, text, binary, late } = held;
+    return [text.status, request.method, text.bodyUsed, await message(text.text()), await message(binary.bytes()), await message(request.text()), await message(() => late.clone())];
+}, [200, 'PUT', false, SOURCE, SOURCE, SOURCE, SOURCE]);
+check('streams of another request', async (t) => {
+    await hold(t);
+    const { body, identity, zip } = held;
+    const reader = body.getReader();
+    const seen = [await message(reader.read()), await message(identity.readable.cancel()), await message(identity.writable.close()), await message(zip.writable.getWriter().write(utf8('x')))];
+    return [...seen, await message(zip.readable.getReader().read())];
+}, [SOURCE, SOURCE, SINK, SINK, SOURCE]);
+check('sockets and signals of another request', async (t) => {
+    await hold(t);
+    const { pair, controller } = held;
+    const seen = [() => pair[0].send('x'), () => pair[0].close(), () => pair[0].readyState, () => pair[1].accept(), () => controller.signal.aborted, () => controller.abort(), () => AbortSignal.any([controller.signal])];
+    return [...seen.map(message), controller.signal.reason, pair[0].url];
+}, [SOCKET, SOCKET, SOCKET, SOCKET, SIGNAL, SIGNAL, SIGNAL, '«undefined»', null]);
+check('a timer of another request', async (t) => {
+    await hold(t);
+    clearTimeout(held.timers.id);
+    await sleep(20);
+    return held.timers.fired;
+}, true);
+check('a response of another request', async (t) => {
+    await hold(t);
+    return message(t.env.NAMED.fetch('http://x/', { method: 'DELETE' }));
+}, SOURCE);
+check('what another request made and is no I/O', async (t) => {
+    await hold(t);
+    return [await held.own.text(), await held.blob.text()];
+}, ['own', 'blob']);

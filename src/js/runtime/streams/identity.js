@@ -4,7 +4,7 @@
 import { expose } from '../core.js';
 import { encodeUtf8 } from '../encoding.js';
 import { deferred, dictionary, isArrayBuffer, isView, sliceBuffer, window } from './base.js';
-import { newReadableBytes } from './readable.js';
+import { newReadableBytes, own } from './readable.js';
 import { newWritable } from './writable.js';
 import { SIDES, TransformStream } from './transform.js';
 
@@ -18,10 +18,10 @@ class Identity {
         this.ended = false;
         if (mark !== undefined && expected >= 0 && mark > expected) mark = expected;
         const size = mark === undefined ? undefined : (chunk) => (typeof chunk === 'string' ? encodeUtf8(chunk).byteLength : chunk?.byteLength ?? 0);
-        this.readable = newReadableBytes(() => this.pull(), (reason) => this.cancel(reason));
+        this.readable = own(newReadableBytes(() => this.pull(), (reason) => this.cancel(reason)));
         this.readable.length = expected;
         this.readable.controller.emptied = () => this.written();
-        this.writable = newWritable((chunk) => this.take(chunk), () => this.close(), (reason) => this.abort(reason), mark ?? 1, size);
+        this.writable = own(newWritable((chunk) => this.take(chunk), () => this.close(), (reason) => this.abort(reason), mark ?? 1, size));
     }
     pull() {
         if (this.readable.controller.total === 0) this.written();

@@ -1,6 +1,6 @@
 // streams/iterate.js: streams as async iterables, and the other way round. Streams standard, 4.2.5 and 4.9.1.
 import { apply, deferred, rejected, resolved, then } from './base.js';
-import { READABLE, cancelStream } from './readable.js';
+import { READABLE, cancelStream, checkReadable } from './readable.js';
 
 const AsyncIteratorPrototype = Object.getPrototypeOf(Object.getPrototypeOf(async function* () {}).prototype);
 
@@ -55,6 +55,11 @@ class Position {
     }
     static next(it) {
         const { stream } = it.#reader;
+        try {
+            if (stream !== undefined) checkReadable(stream);
+        } catch (error) {
+            return rejected(error);
+        }
         if (it.#going === undefined && !it.#ended && stream.state === READABLE && stream.controller.queue.length > 0) {
             stream.disturbed = true;
             return resolved({ value: stream.controller.take(), done: false });

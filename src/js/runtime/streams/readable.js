@@ -2,14 +2,14 @@
 //
 // Each public object has a plain object behind it, which the runtime works with and user code never sees: ReadableState behind
 // ReadableStream, Reader behind the two readers. A read request is an object with chunk(value), close(value) and error(reason).
-import { expose } from '../core.js';
+import { checkContext, currentContext, expose } from '../core.js';
 import { Queue, Signal, callback, deferred, dictionary, isView, isDetached, lengthOf, markOf, rejected, resolved, strategyOf, then, window } from './base.js';
 import { DefaultController, defaultOf } from './default.js';
 import { ByteController, byteOf } from './byte.js';
 import { tee } from './tee.js';
 import { pipe, pipeOptions } from './pipe.js';
 import { iteratorOf, sourceOfIterable } from './iterate.js';
-import { isWritable, writableState } from './writable.js';
+import { checkWritable, isWritable, writableState } from './writable.js';
 
 export const READABLE = 0, CLOSED = 1, ERRORED = 2;
 const undefinedOf = () => undefined;
@@ -21,6 +21,7 @@ export class ReadableState {
     disturbed = false;
     controller = undefined;
     length = -1; // of all it will give, in bytes, when that is known
+    owner = undefined; // the context that may use it; undefined: anybody, as what user code makes
     face = undefined; // ReadableStream
     get public() {
         return (this.face ??= new ReadableStream(MAKE, this));
@@ -124,6 +125,17 @@ export function newReadableBytes(pull, cancel, highWaterMark = 0, start = undefi
     return stream;
 }
 
+// ---- I/O ownership: runtime.md 2.7. User code comes through the checks, the runtime itself does not need them.
+
+// The state of a stream, readable or writable, belongs to the event that runs now.
+export function own(stream, context = currentContext()) {
+    stream.owner = context;
+    return stream;
+}
+export const checkReadable = ({ owner }) => {
+    if (owner !== undefined) checkContext(owner, 'ReadableStreamSource');
+};
+
 // ---- The public side
 
 const toInteger = (v) => {
@@ -181,6 +193,7 @@ export class ReadableStream {
     cancel(reason = undefined) {
         try {
             if (this.#s.locked) return rejected(lockedError());
+            checkReadable(this.#s);
             return cancelStream(this.#s, reason);
         } catch (error) {
             return rejected(error);
@@ -205,6 +218,8 @@ export class ReadableStream {
         if (stream.locked) throw lockedError();
         const to = writableState(writable);
         if (to.locked) throw new TypeError('This WritableStream is currently locked to a writer.');
+        checkReadable(stream);
+        checkWritable(to);
         then(pipe(stream, to, how), undefined, undefinedOf);
         return readable;
     }
@@ -217,13 +232,17 @@ export class ReadableStream {
             how = pipeOptions(options);
             if (stream.locked) throw lockedError();
             if (to.locked) throw new TypeError('This WritableStream is currently locked to a writer.');
+            checkReadable(stream);
+            checkWritable(to);
         } catch (error) {
             return rejected(error);
         }
         return pipe(stream, to, how);
     }
     tee() {
+        checkReadable(this.#s);
         const [one, two] = tee(this.#s);
+        one.owner = two.owner = this.#s.owner;
         return [one.public, two.public];
     }
     values(options = undefined) {
@@ -258,6 +277,11 @@ class ReadRequest {
 }
 
 const released = () => new TypeError('This ReadableStream reader has been released.');
+function cancelRead(stream, reason) {
+    if (stream === undefined) return rejected(released());
+    checkReadable(stream);
+    return cancelStream(stream, reason);
+}
 
 function readerOf(make, stream, byob) {
     if (make !== MAKE) {
@@ -284,7 +308,7 @@ export class ReadableStreamDefaultReader {
     }
     cancel(reason = undefined) {
         try {
-            return this.#r.stream === undefined ? rejected(released()) : cancelStream(this.#r.stream, reason);
+            return cancelRead(this.#r.stream, reason);
         } catch (error) {
             return rejected(error);
         }
@@ -293,6 +317,7 @@ export class ReadableStreamDefaultReader {
         try {
             const { stream } = this.#r;
             if (stream === undefined) return rejected(released());
+            checkReadable(stream);
             if (stream.state === READABLE) {
                 const c = stream.controller;
                 if (c.queue.length > 0) { // It is there: no request.
@@ -326,7 +351,7 @@ export class ReadableStreamBYOBReader {
     }
     cancel(reason = undefined) {
         try {
-            return this.#r.stream === undefined ? rejected(released()) : cancelStream(this.#r.stream, reason);
+            return cancelRead(this.#r.stream, reason);
         } catch (error) {
             return rejected(error);
         }
@@ -372,6 +397,7 @@ function readInto(reader, w, min, partial = false) {
     if (min === 0) throw new TypeError(`Requested invalid minimum number of bytes to read (${min}).`);
     if (min * w.element > w.length) throw new RangeError(`Minimum bytes to read (${min * w.element}) exceeds size of buffer (${w.length}).`);
     if (reader.stream === undefined) throw released();
+    checkReadable(reader.stream);
     const request = new ReadRequest();
     reader.readInto(w, min, request, partial);
     return request.promise;

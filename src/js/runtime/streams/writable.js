@@ -2,7 +2,7 @@
 //
 // As in readable.js there are plain objects behind the public ones: WritableState, Writer, WritableController. A write request is an
 // object with resolve() and reject(reason).
-import { expose } from '../core.js';
+import { checkContext, expose } from '../core.js';
 import { abortSignal, newSignal } from '../abort.js';
 import { DOMException } from '../events.js';
 import { Queue, Signal, apply, beginWith, callback, deferred, illegal, isSize, markOf, rejected, resolved, settle, settleLate, strategyOf } from './base.js';
@@ -26,6 +26,7 @@ export class WritableState {
     pendingAbort = undefined; // { promise, resolve, reject, reason, wasErroring }
     aborted = undefined; // the promise of the first abort(): those that come later get it too
     backpressure = false;
+    owner = undefined; // as of ReadableState
     face = undefined; // WritableStream
     get public() {
         return (this.face ??= new WritableStream(MAKE, this));
@@ -237,7 +238,7 @@ class WritableController {
     }
     get abortSignal() {
         if (this.signal === undefined) {
-            this.signal = newSignal();
+            this.signal = newSignal(undefined);
             if (this.aborted) abortSignal(this.signal, this.reason);
         }
         return this.signal;
@@ -356,6 +357,11 @@ export function newWritable(write, close, abort, highWaterMark = 1, size = undef
     return stream;
 }
 
+// I/O ownership, as in readable.js.
+export const checkWritable = ({ owner }) => {
+    if (owner !== undefined) checkContext(owner, 'Writable');
+};
+
 // ---- The public side
 
 const MAKE = Symbol('make');
@@ -398,7 +404,9 @@ export class WritableStream {
     }
     abort(reason = undefined) {
         try {
-            return this.#s.locked ? rejected(lockedError()) : this.#s.abort(reason);
+            if (this.#s.locked) return rejected(lockedError());
+            checkWritable(this.#s);
+            return this.#s.abort(reason);
         } catch (error) {
             return rejected(error);
         }
@@ -408,6 +416,7 @@ export class WritableStream {
             const stream = this.#s;
             if (stream.locked) return rejected(lockedError());
             if (stream.ending) return rejected(closedError());
+            checkWritable(stream);
             return stream.close();
         } catch (error) {
             return rejected(error);
@@ -452,7 +461,10 @@ export class WritableStreamDefaultWriter {
     }
     abort(reason = undefined) {
         try {
-            return this.#w.stream === undefined ? rejected(releasedError()) : this.#w.stream.abort(reason);
+            const { stream } = this.#w;
+            if (stream === undefined) return rejected(releasedError());
+            checkWritable(stream);
+            return stream.abort(reason);
         } catch (error) {
             return rejected(error);
         }
@@ -461,6 +473,7 @@ export class WritableStreamDefaultWriter {
         try {
             const { stream } = this.#w;
             if (stream === undefined) return rejected(releasedError());
+            checkWritable(stream);
             return stream.ending ? rejected(closedError()) : stream.close();
         } catch (error) {
             return rejected(error);
@@ -471,7 +484,9 @@ export class WritableStreamDefaultWriter {
     }
     write(chunk = undefined) {
         try {
-            if (this.#w.stream === undefined) return rejected(releasedError());
+            const { stream } = this.#w;
+            if (stream === undefined) return rejected(releasedError());
+            checkWritable(stream);
             const request = deferred();
             this.#w.write(chunk, request);
             return request.promise;
