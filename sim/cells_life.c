@@ -1,8 +1,12 @@
 /* sim/cells_life.c: a node of cells, started and ended the way src/cli does it. */
 #include "sim/cells_life.h"
 
+#include <stdio.h>
+
 #include "cell/cell.h"
 #include "fleet/node.h"
+#include "fleet/peer.h"
+#include "http/server.h"
 #include "sim/cells_service.h"
 
 #define STOP_GRACE_NS IO_SEC(1)
@@ -21,6 +25,8 @@ struct cells_life {
     struct io *control;
     struct cell_router *router;
     struct fleet_node *node;
+    struct http_server *internal;
+    struct io_op internal_op;
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
     struct io_op stop_op;
@@ -42,7 +48,7 @@ void cells_life_free(struct cells_life *l)
 {
     if (l == NULL)
         return;
-    CD_ASSERT(l->node == NULL && l->open_shards == 0);
+    CD_ASSERT(l->node == NULL && l->internal == NULL && l->open_shards == 0);
     cell_router_free(l->router);
     cd_free(l);
 }
@@ -87,13 +93,25 @@ static void shard_open(struct io *at, struct io_msg *m)
     l->open_shards++;
 }
 
+static void internal_stopped(struct io_op *op, int status)
+{
+    struct cells_life *l = CD_CONTAINER(op, struct cells_life, internal_op);
+    (void)status;
+    http_server_free(l->internal);
+    l->internal = NULL;
+    l->stopped = true;
+}
+
 static void node_stopped(struct io_op *op, int status)
 {
     struct cells_life *l = CD_CONTAINER(op, struct cells_life, stop_op);
     (void)status;
     fleet_node_free(l->node);
     l->node = NULL;
-    l->stopped = true;
+    if (l->internal != NULL)
+        http_server_stop(l->internal, 0, &l->internal_op, internal_stopped);
+    else
+        l->stopped = true;
 }
 
 /* Cells first, then what they rest on. */
@@ -172,13 +190,27 @@ static void on_hint(void *arg, struct cd_str scope)
         cell_wake_scope(l->router, l->control, scope);
 }
 
+static void on_internal(void *arg, struct http_exchange *x)
+{
+    struct cells_life *l = arg;
+    if (l->node == NULL || !fleet_peer_server_handle(fleet_node_peers(l->node), x))
+        http_answer_text(x, 404, "text/plain", CD_STR("nothing here"));
+}
+
 static void control_boot(struct cells_life *l, struct io *io)
 {
     const struct cells_life_opts *o = &l->o;
+    const struct io_addr at = {.port = CELLS_PEER_PORT};
+    char addr[STORE_NODE_MAX + 8];
     l->control = io;
+    int rc = http_server_open(&l->internal, io, &at, 0, NULL, on_internal, l);
+    if (rc != 0)
+        l->internal = NULL; /* It dies in this very call. */
+    (void)snprintf(addr, sizeof addr, "%s:%u", o->node, CELLS_PEER_PORT);
     l->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
                                                          .data_dir = CD_STR(CELLS_DATA_DIR),
                                                          .node = cd_str(o->node),
+                                                         .addr = cd_str(addr),
                                                          .ttl_ms = o->ttl_ms,
                                                          .waker_tick_ms = o->waker_ms,
                                                          .pipeline = o->pipeline,

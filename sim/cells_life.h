@@ -1,6 +1,6 @@
 /* sim/cells_life.h: one life of a node that serves cells, as `celld serve` puts one together: lease, log,
- * folder, recovery and waker of src/fleet on the control loop, a shard of src/cell and an HTTP server on each
- * other loop.
+ * folder, recovery, waker and the endpoints for peers of src/fleet on the control loop, a shard of src/cell
+ * and an HTTP server on each other loop. Its lease names its host and CELLS_PEER_PORT.
  *
  * Its cells run C (struct cell_code). Every call comes over HTTP: POST /Class/instance, the body is the
  * message, the cell's first message is the answer. A process that fences or cannot start says so (halted) and
@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 #define CELLS_PORT 81u
+#define CELLS_PEER_PORT 82u /* Of the internal listener. */
 #define CELLS_DATA_DIR "/d"
 #define CELLS_LOOPS_MAX 4u
 

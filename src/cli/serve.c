@@ -341,14 +341,11 @@ static void poll_flow(void *arg)
 static void announce(struct serve *s)
 {
     struct cd_buf text = {0};
-    struct io_addr internal;
-    http_server_addr(s->internal, &internal);
-    const char *open = strchr(s->at.host, ':') != NULL ? "[" : "", *close = *open != 0 ? "]" : "";
-    cd_buf_addf(&text, "celld listening on %s%s%s:%u (ownership=%s)\n", open, s->at.host, close, s->at.port,
-                s->ownership);
-    open = strchr(internal.host, ':') != NULL ? "[" : "", close = *open != 0 ? "]" : "";
-    cd_buf_addf(&text, "celld internal listening on %s%s%s:%u (advertise=%s%s%s:%u)\n", open, internal.host,
-                close, internal.port, open, internal.host, close, internal.port);
+    cd_buf_add_str(&text, CD_STR("celld listening on "));
+    cli_serve_addr_text(&text, &s->at);
+    cd_buf_addf(&text, " (ownership=%s)\ncelld internal listening on ", s->ownership);
+    cli_serve_addr_text(&text, &s->internal_at);
+    cd_buf_addf(&text, " (advertise=%s)\n", cd_buf_cstr(&s->advertise));
     int rc = io_console_write(s->control, IO_STDOUT, cd_buf_str(&text));
     CD_MAYBE(rc != 0); /* Nobody reads it. */
     cd_buf_deinit(&text);
@@ -432,6 +429,8 @@ static void start_flow(void *arg)
     struct serve *s = arg;
     struct cd_buf why = {0};
     int rc = data_dir_find(s, &why);
+    if (rc == 0) /* First: nodes that start at once may need what each other's disks hold. */
+        rc = cli_serve_operator_open(s, &why);
     if (rc == 0) {
         cli_serve_node_start(s);
         rc = cli_serve_adopt(s, &why);
@@ -451,8 +450,6 @@ static void start_flow(void *arg)
         if (rc != 0)
             cd_buf_add_str(&why, cd_buf_str(&s->failed));
     }
-    if (rc == 0)
-        rc = cli_serve_operator_open(s, &why);
     s->started = true;
     if (rc == 0) {
         announce(s);
@@ -563,6 +560,7 @@ int cli_serve(struct cli *c)
     cell_router_free(s->router);
     cd_map_deinit(&s->hints);
     cd_buf_deinit(&s->data_dir);
+    cd_buf_deinit(&s->advertise);
     cd_buf_deinit(&s->failure);
     cd_buf_deinit(&s->failed);
     cd_free(s->shard);

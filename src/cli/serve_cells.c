@@ -152,6 +152,10 @@ void cli_serve_node_start(struct serve *s)
     const struct fleet_node_opts opts = {.io = s->control,
                                          .data_dir = cd_buf_str(&s->data_dir),
                                          .node = set->value[CLI_SET_NODE].text,
+                                         .addr = cd_buf_str(&s->advertise),
+                                         .public_peers =
+                                             cli_given(&s->c->parsed, CLI_UNSAFE_PUBLIC_ADVERTISE) ||
+                                             cli_num(set, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
                                          .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
                                          .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
                                          .pipeline = (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE),

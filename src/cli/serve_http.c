@@ -1,7 +1,9 @@
-/* cli/serve_http.c: the two listeners of a node: the public one on each shard, the internal one for operators
- * on the control loop. operations.md 5. */
+/* cli/serve_http.c: the two listeners of a node: the public one on each shard, the internal one for peers and
+ * operators on the control loop. operations.md 5. */
 #include "base/json.h"
 #include "cli/serve_internal.h"
+#include "fleet/node.h"
+#include "fleet/peer.h"
 
 #define JSON "application/json"
 
@@ -167,8 +169,12 @@ static void on_operator(void *arg, struct http_exchange *x)
     struct serve *s = arg;
     struct cd_str path = x->head->where.path;
     bool post = cd_str_eq(x->head->method, CD_STR("POST"));
+    if (s->node != NULL && fleet_peer_server_handle(fleet_node_peers(s->node), x))
+        return;
     if (cd_str_eq(path, CD_STR("/health/live"))) {
         answer_json(x, 200, CD_STR("{\"ok\":true}"));
+    } else if (!s->started) {
+        answer_json(x, 503, CD_STR("{\"error\":\"starting\"}"));
     } else if (cd_str_eq(path, CD_STR("/reload")) && post) {
         struct reload *r = cd_new(struct reload);
         r->s = s;
@@ -187,11 +193,25 @@ static void on_operator(void *arg, struct http_exchange *x)
     }
 }
 
+void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a)
+{
+    bool v6 = strchr(a->host, ':') != NULL;
+    cd_buf_addf(out, "%s%s%s:%u", v6 ? "[" : "", a->host, v6 ? "]" : "", a->port);
+}
+
 int cli_serve_operator_open(struct serve *s, struct cd_buf *why)
 {
     int rc = http_server_open(&s->internal, s->control, &s->internal_at, 0, NULL, on_operator, s);
-    if (rc != 0)
+    if (rc != 0) {
         cd_buf_addf(why, "cannot listen on %s:%u: %s", s->internal_at.host, s->internal_at.port,
                     cd_err_text(rc));
-    return rc;
+        return rc;
+    }
+    struct cd_str given = cd_str_trim(cli_either(s->c, CLI_ADVERTISE, CLI_SET_ADVERTISE));
+    http_server_addr(s->internal, &s->internal_at);
+    if (given.len > 0)
+        cd_buf_add_str(&s->advertise, given);
+    else
+        cli_serve_addr_text(&s->advertise, &s->internal_at);
+    return 0;
 }

@@ -53,6 +53,7 @@ struct serve {
     struct cd_map hints; /* Scopes of cells to wake once there is code for them. */
     bool fenced; /* Exit code 3. */
     struct http_server *internal;
+    struct cd_buf advertise; /* HOST:PORT of the internal listener, as peers are told. */
     struct shard *shard; /* owned */
     unsigned shards;
     struct cli_generation *current; /* owned; control loop only */
@@ -99,8 +100,10 @@ void cli_serve_refuse(struct http_exchange *x, const char *reason); /* 503 */
 
 /* On a shard: its public listener. */
 CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
-/* On the control loop: the internal listener with what operators ask. */
+/* On the control loop: the internal listener, with what peers and operators ask. From then on advertise is
+ * known; until the node has started only peers are answered. */
 CD_MUST_USE int cli_serve_operator_open(struct serve *s, struct cd_buf *why);
+void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a); /* "127.0.0.1:80", "[::1]:80" */
 /* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
 CD_MUST_USE int cli_serve_adopt(struct serve *s, struct cd_buf *why);
 /* Begins the end of the node, once. */

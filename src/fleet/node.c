@@ -167,17 +167,29 @@ static int step_storage_test(struct fleet_node *n, struct cd_buf *why)
     CD_UNREACHABLE();
 }
 
-static int step_wake_format(struct fleet_node *n, struct cd_buf *why)
+/* Until the store lets one read or make what every node of the fleet has to agree on. */
+static int step_record(struct fleet_node *n, const char *event,
+                       int (*step)(struct fleet_node *n, struct cd_buf *why), struct cd_buf *why)
 {
     for (;;) {
         cd_buf_clear(why);
-        int rc = fleet_wake_format(n->o.io, n->bucket, why);
+        int rc = step(n, why);
         if (rc == IO_OK || rc == IO_CANCELED || rc == CD_EUNSUPPORTED)
             return rc;
-        cd_event(n->o.io, CD_WARN, "wake_format_not_reached", CD_S("error", cd_buf_str(why)));
+        cd_event(n->o.io, CD_WARN, event, CD_S("error", cd_buf_str(why)));
         if (io_sleep(n->o.io, RETRY_NS) != IO_OK)
             return IO_CANCELED;
     }
+}
+
+static int step_secret(struct fleet_node *n, struct cd_buf *why)
+{
+    return n->o.sole ? IO_OK : fleet_secret_load(&n->secret, n->o.io, n->bucket, why);
+}
+
+static int step_wake_format(struct fleet_node *n, struct cd_buf *why)
+{
+    return fleet_wake_format(n->o.io, n->bucket, why);
 }
 
 static void make_self(struct fleet_node *n)
@@ -197,6 +209,16 @@ static void make_self(struct fleet_node *n)
                                     .tick_ms = n->o.waker_tick_ms,
                                     .hint = wake_hint,
                                     .arg = n};
+}
+
+static void make_peers(struct fleet_node *n)
+{
+    n->probed = (struct fleet_probed){.key = &n->key, .node = n->self.node, .advertise = n->addr};
+    if (n->o.sole)
+        return;
+    fleet_peer_server_open(n->peers, &n->secret, n->self.node, n->self.generation);
+    n->caller = fleet_peer_client_new(&(struct fleet_peer_client_opts){
+        .io = n->o.io, .secret = &n->secret, .source = cd_str(n->self.node), .public_ok = n->o.public_peers});
 }
 
 static void make_log(struct fleet_node *n)
@@ -257,9 +279,12 @@ static void start_flow(void *arg)
     if (rc == IO_OK && n->o.tested != NULL)
         n->o.tested(n->o.arg);
     if (rc == IO_OK)
-        rc = step_wake_format(n, &why);
+        rc = step_record(n, "peer_secret_not_reached", step_secret, &why);
+    if (rc == IO_OK)
+        rc = step_record(n, "wake_format_not_reached", step_wake_format, &why);
     if (rc == IO_OK) {
         make_self(n);
+        make_peers(n);
         make_log(n);
         rc = wait_for_lease(n);
     }
@@ -268,6 +293,7 @@ static void start_flow(void *arg)
         task_start(n, "sweep", SWEEP_NS, sweep_pass);
         task_start(n, "waker", IO_MS(n->o.waker_tick_ms), waker_pass);
         n->ready = true;
+        fleet_peer_server_ready(n->peers);
         n->o.ready(n->o.arg);
     } else if (rc != IO_CANCELED) {
         fleet_node_halt(n, FLEET_HALT_START, cd_buf_cstr(&why));
@@ -309,6 +335,8 @@ struct fleet_node *fleet_node_start(const struct fleet_node_opts *o)
     n->self.sole = o->sole;
     n->self.authority = &n->authority;
     io_signal_init(&n->changed);
+    n->peers = fleet_peer_server_new(o->io);
+    fleet_probe_serve(n->peers, &n->probed);
     n->starting = io_spawn(o->io, "node_start", start_flow, n);
     return n;
 }
@@ -321,6 +349,21 @@ const struct fleet_self *fleet_node_self(const struct fleet_node *n)
 const struct fleet_authority *fleet_node_authority(const struct fleet_node *n)
 {
     return &n->authority;
+}
+
+struct fleet_peer_server *fleet_node_peers(struct fleet_node *n)
+{
+    return n->peers;
+}
+
+struct fleet_peer_client *fleet_node_caller(struct fleet_node *n)
+{
+    return n->caller;
+}
+
+const struct fleet_secret *fleet_node_secret(const struct fleet_node *n)
+{
+    return n->o.sole ? NULL : &n->secret;
 }
 
 struct log *fleet_node_log(struct fleet_node *n)

@@ -1,9 +1,10 @@
 /* fleet/node.h: a node of a fleet, from its start to its stop, on the control loop. fleet.md 7.9, 9.3,
  * Appendix B.
  *
- * Start: lock of the data directory, storage test, wake format, the process key, stale local state removed,
- * recovery of the predecessor session, lease, log, then the waker, the collector and the sweep of dead
- * sessions. Stop: cells first (the caller's), then the log is sealed where it can be, then the lease ends.
+ * Start: lock of the data directory, storage test, secret of the fleet, wake format, the process key, stale
+ * local state removed, recovery of the predecessor session, lease, log, then the waker, the collector and the
+ * sweep of dead sessions. Stop: cells first (the caller's), then the log is sealed where it can be, then the
+ * endpoints for peers and the lease end.
  * Without peers for now: a cell that another live session owns is answered with an error. */
 #ifndef FLEET_NODE_H
 #define FLEET_NODE_H
@@ -13,6 +14,9 @@
 #include "log/fold.h"
 
 struct fleet_node;
+struct fleet_peer_client; /* fleet/peer.h */
+struct fleet_peer_server;
+struct fleet_secret;
 struct log; /* log/log.h */
 
 enum fleet_halt {
@@ -26,6 +30,7 @@ struct fleet_node_opts {
     struct cd_str data_dir; /* Absolute; made when absent; locked by this process. */
     struct cd_str node; /* CELLD_NODE; empty: generated. */
     struct cd_str addr; /* Advertised internal address; empty: none. */
+    bool public_peers; /* CELLD_UNSAFE_PUBLIC_ADVERTISE */
     uint64_t ttl_ms; /* CELLD_TTL_MS */
     uint64_t waker_tick_ms; /* CELLD_WAKER_TICK_MS */
     unsigned pipeline; /* CELLD_LOG_PIPELINE */
@@ -50,6 +55,15 @@ const struct fleet_self *fleet_node_self(const struct fleet_node *n);
 const struct fleet_authority *fleet_node_authority(const struct fleet_node *n);
 struct log *fleet_node_log(struct fleet_node *n); /* From ready on, for feeds of any loop. */
 struct log_folder *fleet_node_folder(struct fleet_node *n); /* The same. */
+/* The endpoints for peers: what the internal listener gets is asked of it (fleet_peer_server_handle), and
+ * whoever has one adds it before that. Good from fleet_node_start to fleet_node_free. Without a secret (sole)
+ * it answers 503. */
+struct fleet_peer_server *fleet_node_peers(struct fleet_node *n);
+/* Calls peers from the control loop, from the recovery of the predecessor to the stop; NULL before, and when
+ * sole. */
+struct fleet_peer_client *fleet_node_caller(struct fleet_node *n);
+/* For clients of other loops: from ready to fleet_node_free. NULL when sole. */
+const struct fleet_secret *fleet_node_secret(const struct fleet_node *n);
 /* After every cell and every feed of the log was closed: seals the log where nothing is missing in the
  * prefixes (9.3), else leaves it to recovery, and ends the lease. Also while it still starts, or after a
  * halt. Once. */

@@ -6,6 +6,8 @@
 #include "fleet/finish.h"
 #include "fleet/key.h"
 #include "fleet/node.h"
+#include "fleet/probe.h"
+#include "fleet/secret.h"
 #include "fleet/sweep.h"
 #include "fleet/waker.h"
 #include "log/fold.h"
@@ -31,6 +33,10 @@ struct fleet_node {
     struct fleet_authority authority;
     struct fleet_key key;
     struct fleet_data_dir data;
+    struct fleet_secret secret; /* All zero when sole. */
+    struct fleet_probed probed;
+    struct fleet_peer_server *peers;
+    struct fleet_peer_client *caller; /* NULL: not yet, or sole. */
     /* Made by the start in this order, ended by the stop in the other. NULL: not there. */
     struct log_recoverer *recoverer;
     struct fleet_finisher finisher;
@@ -45,7 +51,7 @@ struct fleet_node {
     struct io_signal changed; /* The lease was acquired, a fiber ended. */
     struct io_op *stop; /* Of fleet_node_stop. */
     struct io_op closing; /* Of what is being closed. */
-    bool ready, halted, lease_stopped, over;
+    bool ready, halted, peers_stopped, caller_stopped, lease_stopped, over;
 };
 
 /* Tells once why this node cannot go on. */

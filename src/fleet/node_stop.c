@@ -1,3 +1,5 @@
+#include <openssl/crypto.h>
+
 #include "fleet/node_internal.h"
 #include "io/backend.h"
 
@@ -64,7 +66,12 @@ static void close_next(struct fleet_node *n)
 {
     struct log *log = n->log;
     struct log_folder *folder = n->folder;
-    if (log != NULL) { /* First: its rows go to the folder, its record to the lease. */
+    if (!n->peers_stopped) { /* First: what they do rests on all the rest. */
+        n->peers_stopped = true;
+        fleet_peer_server_stop(n->peers, &n->closing, closed);
+        return;
+    }
+    if (log != NULL) { /* Then this: its rows go to the folder, its record to the lease. */
         n->log = NULL;
         log_close(log, &n->closing, closed);
         return;
@@ -83,8 +90,15 @@ static void close_next(struct fleet_node *n)
         fleet_finisher_stop(&n->finisher, &n->closing, closed);
         return;
     }
+    if (n->caller != NULL && !n->caller_stopped) {
+        n->caller_stopped = true;
+        fleet_peer_client_stop(n->caller, &n->closing, closed);
+        return;
+    }
     fleet_lease_free(n->lease);
     n->lease = NULL;
+    fleet_peer_client_free(n->caller);
+    n->caller = NULL;
     if (n->recoverer != NULL)
         log_recoverer_free(n->recoverer);
     n->recoverer = NULL;
@@ -117,6 +131,8 @@ void fleet_node_free(struct fleet_node *n)
     if (n == NULL)
         return;
     CD_ASSERT(n->over);
+    fleet_peer_server_free(n->peers);
+    OPENSSL_cleanse(&n->secret, sizeof n->secret);
     cd_free(n->data_dir);
     cd_free(n->addr);
     cd_free(n);

@@ -223,53 +223,61 @@ static int read_answer(struct attempt *a)
 static int end(struct fleet_peer_call *call, enum fleet_peer_end how, int status, const char *why)
 {
     call->end = how;
-    if (how != FLEET_PEER_ANSWERED) {
-        struct cd_buf text = {0};
-        cd_buf_addf(&text, "%s (%s): %s", call->peer->node, call->peer->addr, why);
-        copy_text(call->why, cd_buf_cstr(&text), sizeof call->why);
-        cd_buf_deinit(&text);
-    }
+    copy_text(call->why, why, sizeof call->why);
     return status;
 }
 
-/* The endpoint never ran: `"refused":true`, which no endpoint answers. */
-static bool is_refusal(const struct fleet_peer_call *call)
+/* Whether the endpoint never ran: `"refused":true`, which no endpoint answers. reason: "clock". */
+static bool is_refusal(const struct fleet_peer_call *call, struct cd_buf *reason)
 {
     struct cd_json_doc *doc;
+    struct cd_str text;
     bool refused = false;
     if (call->status < 400 || cd_json_parse(&doc, cd_buf_str(&call->answer), NULL) != 0)
         return false;
     if (cd_json_bool(cd_json_get(cd_json_root(doc), "refused"), &refused) != 0)
         refused = false;
+    if (refused && cd_json_str(cd_json_get(cd_json_root(doc), "error"), &text) == 0)
+        cd_buf_add_str(reason, text);
     cd_json_free(doc);
     return refused;
 }
 
-static const char *status_means(int status)
+/* operations.md 1.5: reasons that one can tell apart. */
+static void explain(struct fleet_peer_call *call, struct cd_str reason)
 {
-    switch (status) {
-    case 401: return "rejected the fleet authentication (clock or secret)";
-    case 409: return "is another process by now";
-    case 426: return "speaks another version of the peer protocol";
-    case 503: return "takes no such calls now";
-    default: return "refused";
-    }
+    struct cd_buf text = {0};
+    if (call->status == 401 || call->status == 403)
+        cd_buf_addf(&text, "peer rejected the fleet authentication (%s)",
+                    cd_str_eq(reason, CD_STR("clock")) ? "clock" : "secret or clock");
+    else if (call->status == 426)
+        cd_buf_addf(&text, "peer protocol mismatch");
+    else
+        cd_buf_addf(&text, "status %d%s%.*s", call->status, reason.len > 0 ? ": " : "", (int)reason.len,
+                    reason.len > 0 ? reason.ptr : "");
+    copy_text(call->why, cd_buf_cstr(&text), sizeof call->why);
+    cd_buf_deinit(&text);
 }
 
 static int judge(struct attempt *a)
 {
     struct fleet_peer_call *call = a->call;
     const struct http_head *h = a->http.head;
+    struct cd_buf reason = {0};
     struct cd_str signature = http_field_value(h->field, h->field_count, CD_STR("x-celld-peer-response"));
     bool proven = fleet_peer_verify_answer(signature, a->client->secret, cd_str(a->nonce),
                                            cd_str(call->peer->node), call->status, cd_buf_str(&call->answer));
-    if (proven && !is_refusal(call))
+    bool refusal = is_refusal(call, &reason);
+    if (proven && !refusal) {
+        cd_buf_deinit(&reason);
         return end(call, FLEET_PEER_ANSWERED, IO_OK, "");
+    }
+    explain(call, cd_buf_str(&reason));
+    cd_buf_deinit(&reason);
     /* Unsigned: see above. 4xx of the HTTP server itself come before any endpoint as well. */
-    if (proven || (call->status >= 400 && call->status < 500) || call->status == 503)
-        return end(call, FLEET_PEER_NOT_STARTED, IO_DENIED, status_means(call->status));
-    CD_MARK("peer.answer_not_signed");
-    return end(call, FLEET_PEER_AMBIGUOUS, IO_PROTOCOL, "the answer is not signed by that node");
+    bool not_started = proven || (call->status >= 400 && call->status < 500) || call->status == 503;
+    call->end = not_started ? FLEET_PEER_NOT_STARTED : FLEET_PEER_AMBIGUOUS;
+    return not_started ? IO_DENIED : IO_PROTOCOL;
 }
 
 /* The call up to the whole answer; a->http is to be closed, unless it was detached. */
@@ -289,12 +297,13 @@ static int attempt_run(struct attempt *a)
     if (rc != IO_OK) {
         bool sent = a->http.fate != HTTP_UNSENT;
         return end(call, sent ? FLEET_PEER_AMBIGUOUS : FLEET_PEER_NOT_STARTED, rc,
-                   a->http.why != NULL && rc != IO_TIMEDOUT ? a->http.why : cd_err_text(rc));
+                   sent && a->http.why != NULL && rc != IO_TIMEDOUT ? a->http.why : cd_err_text(rc));
     }
     call->status = a->http.head->status;
     rc = call->status == 101 ? IO_OK : read_answer(a);
     if (rc != IO_OK)
-        return end(call, FLEET_PEER_AMBIGUOUS, rc, "the answer was cut off");
+        return end(call, FLEET_PEER_AMBIGUOUS, rc,
+                   rc == IO_TOOBIG ? "oversized answer" : "the answer was cut off");
     return judge(a);
 }
 

@@ -48,6 +48,7 @@ void store_key_wake_entry(struct cd_buf *out, struct cd_str scope, uint64_t due_
 void store_key_wake_retired(struct cd_buf *out, struct cd_str scope);
 #define STORE_KEY_WAKE_FORMAT "wake/format.json"
 #define STORE_KEY_WAKER "wake/waker.json"
+#define STORE_KEY_PEER_AUTH "fleet/peer-auth.json"
 #define STORE_PREFIX_NODES "nodes/"
 #define STORE_PREFIX_WAKE_ENTRIES "wake/entries/"
 #define STORE_PREFIX_WAKE_PACKS "wake/packs/"

@@ -83,6 +83,9 @@ static void called_boot(struct io *io, void *arg)
     struct peers *p = arg;
     struct io_addr at = {.port = PEERS_PORT};
     p->server = fleet_peer_server_new(io);
+    fleet_key_make(&p->key, io);
+    p->probed = (struct fleet_probed){.key = &p->key, .node = "b", .advertise = "hostb:82"};
+    fleet_probe_serve(p->server, &p->probed);
     routes(p);
     if (!p->closed)
         fleet_peer_server_open(p->server, &p->secret, p->node == NULL ? "b" : p->node,

@@ -2,7 +2,7 @@
 #ifndef TESTS_FLEET_PEERS_H
 #define TESTS_FLEET_PEERS_H
 
-#include "fleet/peer.h"
+#include "fleet/probe.h"
 #include "io_sim/io_sim.h"
 #include "support/test.h"
 
@@ -21,6 +21,8 @@ struct peers {
     /* Of the called process. */
     struct http_server *http;
     struct fleet_peer_server *server;
+    struct fleet_key key; /* Of its life. */
+    struct fleet_probed probed;
     struct io_op stop_http, stop_server;
     unsigned runs; /* Endpoints that ran, over all lives. */
     struct cd_buf heard; /* What streams of /peer/tunnel got. */
