@@ -276,7 +276,7 @@ int cli_serve_adopt(struct serve *s, struct cd_buf *why)
         rc = ask(s, first, s->shards - first, shard_adopt, g);
     }
     if (rc != 0) {
-        cd_buf_add_str(why, cd_buf_str(&s->failed));
+        cd_buf_addf(why, "the Worker does not load: %s", cd_buf_cstr(&s->failed));
         return rc;
     }
     if (before != NULL && before->users == 0)
@@ -555,7 +555,7 @@ int cli_serve(struct cli *c)
     if (rc == 0 && s->fenced)
         rc = CD_EFENCED;
     else if (rc == 0 && s->failure.len > 0)
-        rc = cli_fail(c, "%s", cd_buf_cstr(&s->failure));
+        rc = cli_fail_text(c, cd_buf_str(&s->failure));
     cli_generation_free(s->current);
     cell_router_free(s->router);
     cd_map_deinit(&s->hints);

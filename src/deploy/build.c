@@ -139,10 +139,30 @@ static void modules_move(struct deploy_app *a, struct deploy_bundle *bundle)
     bundle->count = 0;
 }
 
+/* Classes that are bound must be exported: a node refuses the deployment else. */
+static int classes_check(const struct deploy_project *p, const struct deploy_bundle *bundle,
+                         struct cd_buf *why)
+{
+    for (size_t i = 0; i < p->durables && bundle->exports != NULL; i++) {
+        size_t at = 0;
+        while (at < bundle->export_count && !cd_str_eq(bundle->exports[at], p->durable[i].class_name))
+            at++;
+        if (at < bundle->export_count)
+            continue;
+        cd_buf_addf(why, "binding \"%.*s\": %.*s exports no class \"%.*s\"", (int)p->durable[i].binding.len,
+                    p->durable[i].binding.ptr, (int)p->main.len, p->main.ptr,
+                    (int)p->durable[i].class_name.len, p->durable[i].class_name.ptr);
+        return CD_EINVAL;
+    }
+    return 0;
+}
+
 int deploy_build_run(struct deploy_build *b, struct cd_buf *why)
 {
     struct deploy_bundle bundle = {0};
     int rc = deploy_bundle_make(&b->bundling, &bundle, why);
+    if (rc == 0 && (rc = classes_check(b->bundling.project, &bundle, why)) != 0)
+        deploy_bundle_deinit(&bundle);
     if (rc != 0)
         return rc;
     struct deploy_app *a = deploy_app_of_project(b->bundling.project);

@@ -361,6 +361,7 @@ void deploy_bundle_deinit(struct deploy_bundle *out)
     }
     cd_free(out->modules);
     cd_free(out->inputs);
+    cd_free(out->exports);
     cd_buf_deinit(&out->warnings);
     cd_arena_deinit(&out->arena);
     *out = (struct deploy_bundle){0};

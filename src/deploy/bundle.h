@@ -21,6 +21,8 @@ struct deploy_bundle { /* Zeroed: nothing. */
     /* The files that it was made of: absolute, or relative to the project. */
     struct cd_str *inputs; /* owned */
     size_t input_count;
+    struct cd_str *exports; /* owned; names that the main module exports; NULL: nobody knows. */
+    size_t export_count;
     struct cd_buf warnings; /* What the bundler said although it succeeded; lines. */
 };
 

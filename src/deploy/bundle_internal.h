@@ -21,7 +21,7 @@ void deploy_esbuild_args(struct deploy_words *w, const struct deploy_project *p,
 /* Whether the text that --version prints is new enough. Texts that are no version pass. */
 bool deploy_esbuild_is_recent(struct cd_str version);
 
-/* Takes the inputs out of a metafile. CD_ECORRUPT. */
+/* Takes the inputs and exports out of a metafile. CD_ECORRUPT. */
 CD_MUST_USE int deploy_metafile_read(struct deploy_bundle *out, struct cd_str text, struct cd_buf *why);
 /* Rewrites the sources of a source map, which are relative to the directory out, to be relative to the
  * project. CD_ECORRUPT. */

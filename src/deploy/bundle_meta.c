@@ -2,6 +2,22 @@
 #include "base/json.h"
 #include "deploy/bundle_internal.h"
 
+/* Of the output that has an entry point, the only one. */
+static void exports_take(struct deploy_bundle *out, const struct cd_json *outputs)
+{
+    for (const struct cd_json *v = NULL; (v = cd_json_next(outputs, v, NULL)) != NULL;) {
+        const struct cd_json *list = cd_json_get(v, "exports"), *name = NULL;
+        if (cd_json_get(v, "entryPoint") == NULL || list == NULL || out->exports != NULL)
+            continue;
+        out->exports = cd_alloc((cd_json_count(list) + 1) * sizeof *out->exports);
+        while ((name = cd_json_next(list, name, NULL)) != NULL) {
+            struct cd_str text;
+            if (cd_json_str(name, &text) == 0)
+                out->exports[out->export_count++] = cd_arena_copy(&out->arena, text);
+        }
+    }
+}
+
 int deploy_metafile_read(struct deploy_bundle *out, struct cd_str text, struct cd_buf *why)
 {
     struct cd_json_doc *doc;
@@ -22,6 +38,7 @@ int deploy_metafile_read(struct deploy_bundle *out, struct cd_str text, struct c
         if (name.len > 0 && name.ptr[0] != '<')
             out->inputs[out->input_count++] = cd_arena_copy(&out->arena, name);
     }
+    exports_take(out, cd_json_get(cd_json_root(doc), "outputs"));
     cd_json_free(doc);
     return 0;
 }

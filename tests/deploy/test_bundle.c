@@ -67,6 +67,27 @@ static void test_inputs_of_a_metafile(void **state)
     deploy_bundle_deinit(&b);
 }
 
+static void test_exports_of_a_metafile(void **state)
+{
+    struct deploy_bundle b = {0};
+    struct cd_buf why = {0};
+    (void)state;
+    assert_int_equal(
+        deploy_metafile_read(
+            &b,
+            CD_STR("{\"inputs\":{},\"outputs\":{\"index.js.map\":{\"exports\":[]},"
+                   "\"index.js\":{\"entryPoint\":\"a.ts\",\"exports\":[\"default\",\"Room\"]}}}"),
+            &why),
+        0);
+    assert_int_equal(b.export_count, 2);
+    assert_str_is(b.exports[1], "Room");
+    deploy_bundle_deinit(&b);
+    assert_int_equal(deploy_metafile_read(&b, CD_STR("{\"inputs\":{},\"outputs\":{}}"), &why), 0);
+    assert_null(b.exports);
+    deploy_bundle_deinit(&b);
+    cd_buf_deinit(&why);
+}
+
 static void test_modules_are_sorted_and_bounded(void **state)
 {
     struct deploy_bundle b = {0};
@@ -89,4 +110,5 @@ static void test_modules_are_sorted_and_bounded(void **state)
 
 CD_TESTS(bundle, cmocka_unit_test(test_which_versions_of_the_bundler_will_do),
          cmocka_unit_test(test_sources_of_a_map_become_relative_to_the_project),
-         cmocka_unit_test(test_inputs_of_a_metafile), cmocka_unit_test(test_modules_are_sorted_and_bounded))
+         cmocka_unit_test(test_inputs_of_a_metafile), cmocka_unit_test(test_exports_of_a_metafile),
+         cmocka_unit_test(test_modules_are_sorted_and_bounded))

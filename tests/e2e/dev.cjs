@@ -149,7 +149,19 @@ check('a first build that fails ends it', async () => {
     const bad = hello();
     bad.put('src/index.js', 'throw new Error("too early"); export default {};');
     error = await start([bad.dir]).fails();
-    ok(error.includes('too early') && error.includes('the local celld node exited with 1'), error);
+    ok(/^Error: the Worker does not load: Error: too early\n    at .*index\.js:1/.test(error) && error.includes('the local celld node exited with 1'), error);
+}, 120);
+
+check('a class that is bound must be exported', async () => {
+    const project = hello();
+    const config = { name: 'hello', main: 'src/index.js', compatibility_date: '2026-01-01', durable_objects: { bindings: [{ name: 'ROOM', class_name: 'Room' }] } };
+    const bind = (more) => project.put('wrangler.json', JSON.stringify({ ...config, ...more }));
+    bind({});
+    let error = await start([project.dir]).fails();
+    ok(error.startsWith('Error: binding "ROOM": src/index.js exports no class "Room"'), error);
+    bind({ no_bundle: true }); // The node sees it then.
+    error = await start([project.dir]).fails();
+    ok(error.startsWith('Error: the Worker does not load: TypeError: Binding "ROOM": "hello" exports no class "Room" for Durable Objects.'), error);
 }, 120);
 
 check('a second start serves what is there without building', async () => {

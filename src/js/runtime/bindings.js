@@ -17,8 +17,16 @@ export const scriptName = () => script;
 const makers = {
     plain_text: (b) => b.text,
     json: (b) => JSON.parse(b.text),
-    // Its class may be of another script. No I/O: the class is looked for when a cell starts.
-    durable_object: (b, config) => newNamespace(b.script || config.script, b.class),
+    // Its class may be of another script, which is not asked: then it shows when a cell starts.
+    durable_object(b, config) {
+        const owner = b.script || config.script;
+        if (owner === config.script) {
+            checks.push((find, findClass) => {
+                if (findClass(b.class) === undefined) throw new TypeError(`Binding "${b.name}": "${owner}" exports no class "${b.class}" for Durable Objects.`);
+            });
+        }
+        return newNamespace(owner, b.class);
+    },
     service(b, config) {
         const entrypoint = b.entrypoint || 'default';
         if (b.service !== config.script) {
@@ -44,8 +52,8 @@ export function makeBindings(config) {
         bindings[b.name] = make(b, config);
     }
 }
-// find(name): the entrypoint of this script; throws when there is none.
-export function checkBindings(find) {
-    for (const check of checks) check(find);
+// find(name): the entrypoint of this script; throws when there is none. findClass(name): the class of a cell, or undefined.
+export function checkBindings(find, findClass) {
+    for (const check of checks) check(find, findClass);
 }
 export const bindingType = (type, make) => (makers[type] = make);

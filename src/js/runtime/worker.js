@@ -33,7 +33,7 @@ export function load(ns) {
         }
         exported.set(name, { value, kind: kindOf(value) });
     }
-    checkBindings(entrypoint);
+    checkBindings(entrypoint, findCellClass);
 }
 
 // ---- What the entry module exports: runtime.md 3.2
@@ -64,10 +64,14 @@ export function entrypoint(name) {
     throw new TypeError(`The entrypoint name ${name} was not found in this worker.`);
 }
 
+function findCellClass(name) {
+    const found = exported.get(name);
+    return found !== undefined && (found.kind === CELL || found.kind === CLASS) ? found.value : undefined;
+}
 // The class of a cell. Throws TypeError when there is none of that name.
 export function cellClass(name) {
-    const found = exported.get(name);
-    if (found !== undefined && (found.kind === CELL || found.kind === CLASS)) return found.value;
+    const found = findCellClass(name);
+    if (found !== undefined) return found;
     throw new TypeError(`The Durable Object class "${name}" was not found in this worker.`);
 }
 
