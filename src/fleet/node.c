@@ -70,17 +70,22 @@ static void lease_fence(void *arg, const char *cause)
     fleet_node_halt(arg, FLEET_HALT_FENCE, cause);
 }
 
-static void log_publish(void *arg, bool sealed, uint64_t seal, struct io_op *op, io_done_fn *done)
+static void log_publish(void *arg, const struct store_log_record *r, struct io_op *op, io_done_fn *done)
 {
     struct fleet_node *n = arg;
-    struct store_log_record r = {.state = sealed ? STORE_LOG_SEALED : STORE_LOG_OPEN, .seal = seal};
-    fleet_lease_publish(n->lease, &r, op, done);
+    fleet_lease_publish(n->lease, r, op, done);
 }
 
 static void log_fence(void *arg, const char *cause)
 {
     struct fleet_node *n = arg;
     fleet_lease_fence(n->lease, cause);
+}
+
+static uint64_t log_stored(void *arg)
+{
+    struct fleet_node *n = arg;
+    return n->log == NULL ? 0 : log_want_stored(n->log);
 }
 
 static void log_rows_durable(void *arg, struct log_durable *d)
@@ -245,6 +250,7 @@ static void make_log(struct fleet_node *n)
                                                          .fold_ms = n->o.fold_ms,
                                                          .limits = n->o.fold,
                                                          .fence = log_fence,
+                                                         .stored = log_stored,
                                                          .arg = n});
     n->log = log_new(&(struct log_opts){.io = n->o.io,
                                         .bucket = n->bucket,

@@ -96,10 +96,10 @@ static void plant_other_bytes(struct carrier *c)
 {
     if (c->sends > 0 && CD_PLANT("log.other-id")) {
         c->id[0] ^= 0xff;
-        log_carrier_repack(c, false);
+        log_cut_repack(c, false);
     }
     if (c->sends > 0 && CD_PLANT("log.packed-again"))
-        log_carrier_repack(c, true);
+        log_cut_repack(c, true);
 }
 
 void log_carry(struct carrier *c, const struct log_action *a)
@@ -125,6 +125,7 @@ void log_carry(struct carrier *c, const struct log_action *a)
     case LOG_DO_PUBLISH:
     case LOG_DO_LOOK:
     case LOG_DO_FENCE:
+    case LOG_DO_PUBLISH_ACKS:
     case LOG_DO_SEALED:
     case LOG_DO_LEAVE: break;
     }
@@ -136,5 +137,5 @@ void log_carrier_free(struct carrier *c)
     if (c->bytes.cap > KEPT_BYTES)
         cd_buf_deinit(&c->bytes);
     cd_buf_clear(&c->bytes);
-    c->slot = c->op = 0;
+    c->slot = c->op = c->first = c->batch = 0;
 }

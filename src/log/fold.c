@@ -64,6 +64,8 @@ struct log_folder *log_folder_new(const struct log_folder_opts *o)
     memcpy(f->session, o->session.ptr, o->session.len);
     f->fold_ms = o->fold_ms;
     f->fence = o->fence;
+    f->stored = o->stored;
+    cd_list_init(&f->held);
     f->arg = o->arg;
     f->limits = o->limits;
     struct log_folder_limits *l = &f->limits;
@@ -258,6 +260,8 @@ static void take_row(struct log_folder *f, struct fold_slot *s, struct log_row *
         make_ready(f, c);
 }
 
+static void held_ask(struct log_folder *f);
+
 void log_folder_durable(struct log_folder *f, struct log_durable *d)
 {
     struct fold_slot *s = slot_of(f, d);
@@ -269,6 +273,7 @@ void log_folder_durable(struct log_folder *f, struct log_durable *d)
     make_room(f);
     start_ready(f);
     age_start(f);
+    held_ask(f);
 }
 
 /* ---- Requests ---- */
@@ -294,12 +299,9 @@ static void answer(struct log_fold_call *call, int status)
     io_post(call->folder->io, call->loop, &call->msg);
 }
 
-static void asked(struct io *at, struct io_msg *m)
+static void take_call(struct log_folder *f, struct log_fold_call *call)
 {
-    struct log_fold_call *call = CD_CONTAINER(m, struct log_fold_call, msg);
-    struct log_folder *f = call->folder;
     struct fold_cell *c = cell_find(f, cd_str(call->scope), call->epoch);
-    (void)at;
     if (f->closing) {
         answer(call, IO_CANCELED);
     } else if (c == NULL) {
@@ -310,6 +312,33 @@ static void asked(struct io *at, struct io_msg *m)
         if (!cd_list_empty(&c->calls))
             make_ready(f, c);
         start_ready(f);
+    }
+}
+
+static void asked(struct io *at, struct io_msg *m)
+{
+    struct log_fold_call *call = CD_CONTAINER(m, struct log_fold_call, msg);
+    struct log_folder *f = call->folder;
+    (void)at;
+    call->batch = f->closing || f->stored == NULL ? 0 : f->stored(f->arg);
+    if (call->batch > f->durable_batch && !f->closing) {
+        CD_MARK("fold.waits_for_slot"); /* Followers proved its rows. */
+        cd_list_push(&f->held, &call->link);
+    } else {
+        take_call(f, call);
+    }
+}
+
+/* Those whose rows have come. All of them when the folder closes. */
+static void held_ask(struct log_folder *f)
+{
+    for (struct cd_link *k = cd_list_first(&f->held), *next; k != NULL; k = next) {
+        struct log_fold_call *call = CD_CONTAINER(k, struct log_fold_call, link);
+        next = cd_list_next(&f->held, k);
+        if (call->batch > f->durable_batch && !f->closing)
+            continue;
+        cd_link_remove(k);
+        take_call(f, call);
     }
 }
 
@@ -452,6 +481,7 @@ void log_folder_close(struct log_folder *f, struct io_op *op, io_done_fn *done)
     f->closing = true;
     io_begin(op, f->io, done);
     f->closed = op;
+    held_ask(f);
     answer_all(f);
     f->fibers++; /* Ours, so that the last of these calls does not free f. */
     if (io_busy(&f->age.op))

@@ -30,6 +30,9 @@ struct log_folder_opts {
     struct log_folder_limits limits;
     /* Once, at most: a recoverer froze the floor, so this session is dead to the others. */
     void (*fence)(void *arg, const char *cause);
+    /* The last batch that is proven by now (log_want_stored): log_folder_durable tells of it soon, if it has
+     * not. NULL: what is proven was always told of. */
+    uint64_t (*stored)(void *arg);
     void *arg;
 };
 

@@ -37,6 +37,7 @@ struct log_fold_call {
     unsigned loop;
     char *scope; /* owned */
     uint64_t epoch, upto;
+    uint64_t batch; /* Of held: its rows have all come with this one. */
     int status;
 };
 
@@ -47,10 +48,12 @@ struct log_folder {
     uint64_t fold_ms;
     struct log_folder_limits limits;
     void (*fence)(void *arg, const char *cause);
+    uint64_t (*stored)(void *arg);
     void *arg;
 
     struct cd_map cells; /* Of struct fold_cell, by scope and epoch. */
     struct cd_list dirty, ready;
+    struct cd_list held; /* struct log_fold_call.link: proven rows of theirs are not in a slot yet */
     unsigned folding; /* Cells that have a fiber. */
     uint64_t rows, bytes, cached; /* Unfolded; cached: of these in memory. */
     struct io_timer age; /* The oldest row's. */

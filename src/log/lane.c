@@ -93,11 +93,15 @@ static void dropped(void *arg, struct log_row *row)
 /* Wrong, and planted: takes cut rows with it, whose batch is then never stored. */
 static void drop_cut_rows(struct log *l, struct cd_str scope)
 {
-    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++)
-        for (struct cd_link *k = cd_list_first(&l->carrier[i].rows); k != NULL;
-             k = cd_list_next(&l->carrier[i].rows, k))
-            if (cd_str_eq(cd_str(CD_CONTAINER(k, struct log_row, link)->scope), scope))
-                l->carrier[i].op = 0;
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+        struct carrier *c = &l->carrier[i];
+        for (uint64_t n = c->first; c->slot != 0 && n != 0 && n <= c->batch; n++) {
+            struct cut_batch *b = log_batch_at(l, n);
+            for (struct cd_link *k = cd_list_first(&b->rows); k != NULL; k = cd_list_next(&b->rows, k))
+                if (cd_str_eq(cd_str(CD_CONTAINER(k, struct log_row, link)->scope), scope))
+                    c->op = 0;
+        }
+    }
 }
 
 void log_lane_drop(struct io *at, struct io_msg *m)

@@ -3,6 +3,7 @@
 #define BACKOFF_NS IO_MS(50)
 #define BACKOFF_DOUBLINGS 5u /* 1.6 s; then 2 s. */
 #define BACKOFF_MAX_NS IO_SEC(2)
+#define BACKLOG_AGE_NS IO_SEC(10)
 
 static const struct log_action nothing = {LOG_DO_NOTHING, 0, 0, 0};
 
@@ -12,13 +13,62 @@ void log_leader_init(struct log_leader *l, unsigned pipeline)
     *l = (struct log_leader){.pipeline = pipeline, .next_batch = 1, .next_slot = 1, .next_op = 1};
 }
 
-bool log_leader_may_cut(const struct log_leader *l)
+static bool is_open(const struct log_leader *l)
 {
-    bool open = l->phase == LOG_OPEN || (CD_PLANT("log.slot-before-open") && l->phase == LOG_OPENING);
+    return l->phase == LOG_OPEN || (CD_PLANT("log.slot-before-open") && l->phase == LOG_OPENING);
+}
+
+static bool place_free(const struct log_leader *l)
+{
     uint64_t ahead = l->pipeline;
     if (CD_PLANT("log.beyond-pipeline") && ahead + 2 <= LOG_PIPELINE_MAX)
         ahead += 2;
-    return open && l->next_slot <= l->durable_slot + ahead;
+    return l->next_slot <= l->durable_slot + ahead;
+}
+
+/* Whether a batch that all members confirm is proven by that: else gates wait for the bucket. */
+static bool creditable(const struct log_leader *l)
+{
+    bool below = l->durable_batch + 1 >= l->first_batch || CD_PLANT("log.credit-above-hole");
+    return l->fleet == LOG_FLEET_ACTIVE && below && (l->acks || CD_PLANT("log.lazy-before-credit"));
+}
+
+/* Whether the backlog is at 1/part of one of its limits. */
+static bool backlog_at(const struct log_leader *l, const struct log_pace *p, uint64_t part)
+{
+    return (p->window != 0 && l->backlog_batches >= p->window / part) ||
+           (p->window_bytes != 0 && l->backlog_bytes >= p->window_bytes / part) ||
+           p->now_ns - p->backlog_ns >= BACKLOG_AGE_NS / part;
+}
+
+bool log_leader_may_cut(const struct log_leader *l, const struct log_pace *p)
+{
+    if (!is_open(l))
+        return false;
+    if (l->fleet != LOG_FLEET_ACTIVE)
+        return place_free(l) && (p->target_bytes == 0 || l->unslotted_bytes < p->target_bytes);
+    uint64_t done = l->confirmed + 1 < l->first_batch ? l->first_batch - 1 : l->confirmed;
+    return l->next_batch - 1 - done < l->pipeline && !backlog_at(l, p, 1);
+}
+
+bool log_leader_slot_due(const struct log_leader *l, const struct log_pace *p)
+{
+    if (!is_open(l) || !place_free(l) || l->slotted + 1 == l->next_batch)
+        return false;
+    if (!creditable(l) || l->slotted < l->hurry_to)
+        return true;
+    return p->flush_ns == 0 || p->now_ns - p->unslotted_ns >= p->flush_ns ||
+           (p->target_bytes != 0 && l->unslotted_bytes >= p->target_bytes) || backlog_at(l, p, 2);
+}
+
+uint64_t log_leader_proven(const struct log_leader *l)
+{
+    return l->credited > l->durable_batch ? l->credited : l->durable_batch;
+}
+
+bool log_leader_barrier(const struct log_leader *l)
+{
+    return l->durable_batch >= l->credited || CD_PLANT("log.no-barrier");
 }
 
 static struct log_place *place_at(struct log_leader *l, uint64_t slot)
@@ -92,12 +142,25 @@ static struct log_action wait_to(struct log_leader *l, struct log_place *p, enum
 
 static struct log_action on_cut(struct log_leader *l, const struct log_event *e)
 {
-    if (!log_leader_may_cut(l))
+    if (!is_open(l))
         return nothing;
-    struct log_place *p = place_at(l, l->next_slot);
-    *p = (struct log_place){.slot = l->next_slot++, .batch = l->next_batch++, .bytes = e->bytes};
+    l->next_batch++;
     l->backlog_batches++;
     l->backlog_bytes += e->bytes;
+    l->unslotted_bytes += e->bytes;
+    return (struct log_action){.kind = LOG_DO_LOOK};
+}
+
+static struct log_action on_slot(struct log_leader *l, const struct log_event *e)
+{
+    if (!is_open(l) || !place_free(l) || e->batch <= l->slotted || e->batch >= l->next_batch ||
+        e->bytes > l->unslotted_bytes)
+        return nothing;
+    struct log_place *p = place_at(l, l->next_slot);
+    *p = (struct log_place){
+        .slot = l->next_slot++, .first = l->slotted + 1, .batch = e->batch, .bytes = e->bytes};
+    l->slotted = e->batch;
+    l->unslotted_bytes -= e->bytes;
     return send(l, p);
 }
 
@@ -111,11 +174,72 @@ static void advance(struct log_leader *l)
             return;
         l->durable_slot = p->slot;
         l->durable_batch = p->batch;
-        l->backlog_batches--;
+        l->backlog_batches -= p->batch - p->first + 1;
         l->backlog_bytes -= p->bytes;
         *p = (struct log_place){0};
     }
 }
+
+/* ---- The ensemble ---- */
+
+/* Credits what every member has, or asks for the record to say that this may happen. */
+static struct log_action credit(struct log_leader *l)
+{
+    bool below = l->durable_batch + 1 >= l->first_batch || CD_PLANT("log.credit-above-hole");
+    if (l->fleet != LOG_FLEET_ACTIVE || l->confirmed < l->first_batch || !below || l->phase != LOG_OPEN)
+        return (struct log_action){.kind = LOG_DO_LOOK};
+    if (l->acks || CD_PLANT("log.credit-before-record")) {
+        if (l->confirmed > l->credited)
+            l->credited = l->confirmed;
+        return (struct log_action){.kind = LOG_DO_LOOK};
+    }
+    if (l->acks_asked)
+        return (struct log_action){.kind = LOG_DO_LOOK};
+    l->acks_asked = true;
+    return (struct log_action){.kind = LOG_DO_PUBLISH_ACKS, .op = l->log_epoch};
+}
+
+static struct log_action on_ensemble(struct log_leader *l, const struct log_event *e)
+{
+    if (l->phase != LOG_OPEN || l->fleet == LOG_FLEET_ACTIVE || e->batch <= l->log_epoch ||
+        !log_leader_barrier(l))
+        return nothing;
+    l->fleet = LOG_FLEET_ACTIVE;
+    l->log_epoch = e->batch;
+    l->first_batch = l->next_batch;
+    l->confirmed = l->first_batch - 1;
+    l->acks = l->acks_asked = false;
+    return (struct log_action){.kind = LOG_DO_LOOK};
+}
+
+static struct log_action on_confirmed(struct log_leader *l, const struct log_event *e)
+{
+    if (l->fleet != LOG_FLEET_ACTIVE || e->batch <= l->confirmed || e->batch >= l->next_batch)
+        return nothing;
+    l->confirmed = e->batch;
+    return credit(l);
+}
+
+static struct log_action on_acks(struct log_leader *l, const struct log_event *e)
+{
+    if (e->op != l->log_epoch || !l->acks_asked)
+        return nothing;
+    l->acks_asked = false;
+    l->acks = e->ok;
+    if (!e->ok && l->fleet == LOG_FLEET_ACTIVE)
+        l->fleet = LOG_FLEET_DEGRADED;
+    return credit(l);
+}
+
+static struct log_action on_degrade(struct log_leader *l)
+{
+    if (l->fleet != LOG_FLEET_ACTIVE)
+        return nothing;
+    l->fleet = LOG_FLEET_DEGRADED;
+    return (struct log_action){.kind = LOG_DO_LOOK};
+}
+
+/* ---- The end ---- */
 
 static struct log_action seal_ended(struct log_leader *l, struct log_place *p, bool stored)
 {
@@ -132,7 +256,7 @@ static struct log_action stored(struct log_leader *l, struct log_place *p)
     p->state = LOG_PLACE_STORED;
     p->op = 0;
     advance(l);
-    return (struct log_action){.kind = LOG_DO_LOOK};
+    return credit(l); /* What the bucket lacked below the ensemble may be there now. */
 }
 
 /* The place whose awaited op has ended so, if it is still awaited. */
@@ -214,6 +338,15 @@ struct log_action log_leader_step(struct log_leader *l, const struct log_event *
     case LOG_EVENT_OPEN: return l->phase == LOG_CLOSED ? open_ask(l) : nothing;
     case LOG_EVENT_PUBLISHED: return on_published(l, e);
     case LOG_EVENT_CUT: return on_cut(l, e);
+    case LOG_EVENT_SLOT: return on_slot(l, e);
+    case LOG_EVENT_ENSEMBLE: return on_ensemble(l, e);
+    case LOG_EVENT_CONFIRMED: return on_confirmed(l, e);
+    case LOG_EVENT_ACKS: return on_acks(l, e);
+    case LOG_EVENT_DEGRADE: return on_degrade(l);
+    case LOG_EVENT_HURRY:
+        if (e->batch > l->hurry_to)
+            l->hurry_to = e->batch;
+        return (struct log_action){.kind = LOG_DO_LOOK};
     case LOG_EVENT_PUT: return on_put(l, e);
     case LOG_EVENT_READ: return on_read(l, e);
     case LOG_EVENT_WAITED: return on_waited(l, e);
@@ -232,14 +365,33 @@ static const char *place_validate(const struct log_leader *l, const struct log_p
         return "a slot in flight awaits one op, a stored one none";
     if (p->seal)
         return l->phase == LOG_SEALING || l->phase == LOG_FENCED ? NULL : "a seal is in flight while sealing";
-    if (p->slot >= l->next_slot || p->batch != l->durable_batch + (p->slot - l->durable_slot))
-        return "batches and slots run side by side";
+    if (p->slot >= l->next_slot || p->first > p->batch || p->batch > l->slotted)
+        return "a slot in flight has batches that were cut";
+    const struct log_place *below = log_leader_place(l, p->slot - 1);
+    if (p->first != (below == NULL ? l->durable_batch : below->batch) + 1)
+        return "slots carry the batches one behind the other";
+    return NULL;
+}
+
+static const char *fleet_validate(const struct log_leader *l)
+{
+    if ((l->log_epoch == 0) != (l->first_batch == 0) || (l->fleet != LOG_FLEET_NONE) != (l->log_epoch != 0))
+        return "an ensemble has a log epoch";
+    if (l->confirmed >= l->next_batch || l->credited >= l->next_batch)
+        return "what is confirmed was cut";
+    if (l->acks && l->acks_asked)
+        return "the record is asked for once";
     return NULL;
 }
 
 const char *log_leader_validate(const struct log_leader *l)
 {
-    uint64_t places = 0, bytes = 0;
+    uint64_t places = 0, bytes = l->unslotted_bytes, batches = l->next_batch - 1 - l->slotted;
+    if (l->slotted >= l->next_batch || l->durable_batch > l->slotted)
+        return "what is durable is in a slot, what is in a slot was cut";
+    const char *fleet = fleet_validate(l);
+    if (fleet != NULL)
+        return fleet;
     if (l->durable_slot >= l->next_slot || l->durable_batch >= l->next_batch)
         return "what is durable was cut";
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
@@ -250,13 +402,14 @@ const char *log_leader_validate(const struct log_leader *l)
         if (why != NULL)
             return why;
         places += p->seal ? 0 : 1;
+        batches += p->seal ? 0 : p->batch - p->first + 1;
         bytes += p->bytes;
     }
     if (l->place[(l->durable_slot + 1) % LOG_PIPELINE_MAX].state == LOG_PLACE_STORED)
         return "the slot above the durable one is not known to be stored";
-    if (places != l->next_batch - 1 - l->durable_batch || places != l->next_slot - 1 - l->durable_slot)
-        return "each batch that is not durable is in exactly one slot in flight";
-    if (places != l->backlog_batches || bytes != l->backlog_bytes)
+    if (batches != l->next_batch - 1 - l->durable_batch || places != l->next_slot - 1 - l->durable_slot)
+        return "each batch that is not durable is un-slotted or in exactly one slot in flight";
+    if (batches != l->backlog_batches || bytes != l->backlog_bytes)
         return "the backlog is what is in flight";
     if (l->phase == LOG_CLOSED && l->next_slot != 1)
         return "no slot before the record says open";

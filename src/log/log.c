@@ -2,8 +2,6 @@
 
 #include "log/log_internal.h"
 
-#define ROW_WEIGHT 384u /* What a row adds to a batch beside its segment, at most. */
-
 /* ---- Making and ending ---- */
 
 struct log *log_new(const struct log_opts *opts)
@@ -15,10 +13,10 @@ struct log *log_new(const struct log_opts *opts)
     l->io = opts->io;
     cd_buf_add_str(&l->session, opts->session);
     log_leader_init(&l->leader, opts->pipeline);
-    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
+    for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++)
         l->carrier[i].log = l;
-        cd_list_init(&l->carrier[i].rows);
-    }
+    l->kept = 1;
+    io_signal_init(&l->named);
     cd_list_init(&l->waiting);
     cd_list_init(&l->detached);
     l->lanes = io_loop_count(l->io);
@@ -33,10 +31,10 @@ static void log_free(struct log *l)
 {
     CD_ASSERT(l->apart.count == 0 && cd_list_empty(&l->detached));
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
-        log_rows_free(&l->carrier[i].rows);
         cd_buf_deinit(&l->carrier[i].bytes);
         cd_buf_deinit(&l->carrier[i].key);
     }
+    log_batches_deinit(l);
     log_rows_free(&l->waiting);
     for (unsigned i = 0; i < l->lanes; i++) {
         CD_ASSERT(l->lane[i].feed == NULL);
@@ -69,6 +67,10 @@ void log_close(struct log *l, struct io_op *op, io_done_fn *done)
         io_cancel(&l->carrier[i].timer.op);
     }
     io_cancel(&l->publish);
+    io_cancel(&l->publish_acks);
+    io_cancel(&l->publish_ensemble);
+    io_cancel(&l->flush_timer.op);
+    log_ship_stop(l);
     io_cancel(&l->open_timer.op);
     log_apart_cancel(l);
     l->busy++; /* Ours, until here. */
@@ -98,6 +100,18 @@ static void open_waited(struct io_op *op, int status)
     log_ended(l);
 }
 
+static void acks_published(struct io_op *op, int status)
+{
+    struct log *l = CD_CONTAINER(op, struct log, publish_acks);
+    if (!l->closing && status != IO_CANCELED) {
+        bool ok = status == IO_OK;
+        if (ok && l->record.epoch == l->acks_epoch)
+            l->record.may_have_fleet_acks = true;
+        log_step(l, &(struct log_event){.kind = LOG_EVENT_ACKS, .op = l->acks_epoch, .ok = ok});
+    }
+    log_ended(l);
+}
+
 static void seal_published(struct io_op *op, int status)
 {
     struct log *l = CD_CONTAINER(op, struct log, publish);
@@ -112,102 +126,54 @@ void log_open(struct log *l)
     log_step(l, &(struct log_event){.kind = LOG_EVENT_OPEN});
 }
 
-/* ---- Cutting ---- */
-
-static void pack(struct log *l, struct carrier *c)
-{
-    struct log_slot_head head = {.kind = LOG_SLOT_BATCHES,
-                                 .slot = c->slot,
-                                 .first_batch = c->batch,
-                                 .last_batch = c->batch,
-                                 .pipeline = (uint16_t)l->opts.pipeline};
-    struct log_slot_out slot;
-    struct log_batch_out batch;
-    uint8_t digest[LOG_SHA256_SIZE];
-    memcpy(head.id, c->id, sizeof head.id);
-    cd_buf_clear(&c->bytes);
-    log_slot_begin(&slot, &c->bytes, log_session(l), &head);
-    log_batch_begin(&batch, &c->bytes, log_session(l), c->batch, 0, 0);
-    c->row_count = 0;
-    for (struct cd_link *k = cd_list_first(&c->rows); k != NULL; k = cd_list_next(&c->rows, k)) {
-        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
-        row->batch = c->batch;
-        row->slot = c->slot;
-        log_batch_add(&batch, row);
-        c->row_count++;
-    }
-    log_batch_end(&batch, digest);
-    log_slot_batch(&slot, digest);
-    log_slot_end(&slot);
-}
-
-/* The waiting rows, in the order they came, up to the target size. Returns what they weigh. */
-static uint64_t take_rows(struct log *l, struct carrier *c)
-{
-    uint64_t weight = 0;
-    struct cd_link *k;
-    while ((k = cd_list_first(&l->waiting)) != NULL) {
-        struct log_row *row = CD_CONTAINER(k, struct log_row, link);
-        uint64_t more = ROW_WEIGHT + (row->kind == LOG_ROW_BYTES ? row->ltx.len : 0);
-        if (weight > 0 && weight + more > log_target(l))
-            break;
-        if (weight == 0)
-            c->oldest_ns = row->came_ns;
-        weight += more;
-        l->waiting_rows--;
-        l->waiting_bytes -= row->ltx.len;
-        cd_link_remove(k);
-        cd_list_push(&c->rows, k);
-    }
-    if (l->waiting_bytes < LOG_WAITING_BYTES / 2)
-        l->full = false;
-    return weight;
-}
-
-static void cut(struct log *l)
-{
-    uint64_t slot = l->leader.next_slot;
-    struct carrier *c = &l->carrier[slot % LOG_PIPELINE_MAX];
-    CD_ASSERT(c->slot == 0 && !io_busy(&c->store.op) && !io_busy(&c->timer.op));
-    c->slot = slot;
-    c->batch = l->leader.next_batch;
-    c->sends = 0;
-    c->cut_ns = io_now_ns(l->io);
-    io_random(l->io, IO_RAND_ID, c->id, sizeof c->id);
-    cd_buf_clear(&c->key);
-    log_slot_key(&c->key, log_session(l), slot);
-    uint64_t weight = take_rows(l, c);
-    pack(l, c);
-    log_step(l, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = weight});
-    CD_ASSERT(l->leader.next_slot == slot + 1);
-}
-
-void log_carrier_repack(struct carrier *c, bool more)
-{
-    if (more)
-        (void)take_rows(c->log, c);
-    pack(c->log, c);
-}
-
-/* What became durable goes to the folder and the shards, in order. */
+/* What became proven goes to the shards, what became durable in the bucket to the folder, in order. */
 static void tell(struct log *l)
 {
-    while (l->told_slot < l->leader.durable_slot) {
-        struct carrier *c = &l->carrier[++l->told_slot % LOG_PIPELINE_MAX];
-        struct log_durable d = {.slot = c->slot, .batch = c->batch};
-        struct cd_link *k;
-        CD_ASSERT(c->slot == l->told_slot);
-        cd_list_init(&d.rows);
-        while ((k = cd_list_pop(&c->rows)) != NULL) {
+    while (l->told_batch < log_leader_proven(&l->leader)) {
+        struct cut_batch *b = log_batch_at(l, ++l->told_batch);
+        for (struct cd_link *k = cd_list_first(&b->rows); k != NULL; k = cd_list_next(&b->rows, k)) {
             struct log_row *row = CD_CONTAINER(k, struct log_row, link);
             log_lane_done(l, row->loop, row->seq);
-            cd_list_push(&d.rows, k);
+        }
+    }
+    while (l->told_slot < l->leader.durable_slot) {
+        struct carrier *c = &l->carrier[++l->told_slot % LOG_PIPELINE_MAX];
+        CD_ASSERT(c->slot == l->told_slot);
+        for (uint64_t n = c->first; n <= c->batch; n++) {
+            struct log_durable d = {.slot = c->slot, .batch = n};
+            struct cut_batch *b = log_batch_at(l, n);
+            struct cd_link *k;
+            cd_list_init(&d.rows);
+            while ((k = cd_list_pop(&b->rows)) != NULL)
+                cd_list_push(&d.rows, k);
+            l->opts.durable(l->opts.arg, &d);
+            CD_ASSERT(cd_list_empty(&d.rows));
         }
         log_carrier_free(c);
-        l->opts.durable(l->opts.arg, &d);
-        CD_ASSERT(cd_list_empty(&d.rows));
     }
+    log_batches_drop(l);
     log_lanes_tell(l);
+}
+
+static void plant_hole_batch(struct log *l, struct carrier *c, struct cut_batch *b)
+{
+    if (CD_PLANT("log.hole"))
+        for (struct cd_link *k = cd_list_first(&b->rows); k != NULL; k = cd_list_next(&b->rows, k)) {
+            struct log_row *row = CD_CONTAINER(k, struct log_row, link);
+            struct log_feed *f = l->lane[row->loop].feed;
+            if (f != NULL)
+                log_feed_tell(l->io, f, row->seq, false);
+        }
+    if (CD_PLANT("log.fold-above-hole") && !cd_list_empty(&b->rows)) {
+        const struct log_row *row = CD_CONTAINER(cd_list_first(&b->rows), struct log_row, link);
+        struct log_durable d = {.slot = c->slot, .batch = b->batch};
+        struct log_row *copy = log_row_new(cd_str(row->scope), row->epoch);
+        copy->min_txid = row->min_txid;
+        copy->max_txid = row->max_txid;
+        cd_list_init(&d.rows);
+        cd_list_push(&d.rows, &copy->link);
+        l->opts.durable(l->opts.arg, &d);
+    }
 }
 
 /* Wrong, and planted: shards hear of a slot, or the folder gets it, although a lower one is not stored. */
@@ -218,23 +184,8 @@ static void plant_hole(struct log *l)
         const struct log_place *p = c->slot == 0 ? NULL : log_leader_place(&l->leader, c->slot);
         if (p == NULL || p->state != LOG_PLACE_STORED)
             continue;
-        if (CD_PLANT("log.hole"))
-            for (struct cd_link *k = cd_list_first(&c->rows); k != NULL; k = cd_list_next(&c->rows, k)) {
-                struct log_row *row = CD_CONTAINER(k, struct log_row, link);
-                struct log_feed *f = l->lane[row->loop].feed;
-                if (f != NULL)
-                    log_feed_tell(l->io, f, row->seq, false);
-            }
-        if (CD_PLANT("log.fold-above-hole") && !cd_list_empty(&c->rows)) {
-            const struct log_row *row = CD_CONTAINER(cd_list_first(&c->rows), struct log_row, link);
-            struct log_durable d = {.slot = c->slot, .batch = c->batch};
-            struct log_row *copy = log_row_new(cd_str(row->scope), row->epoch);
-            copy->min_txid = row->min_txid;
-            copy->max_txid = row->max_txid;
-            cd_list_init(&d.rows);
-            cd_list_push(&d.rows, &copy->link);
-            l->opts.durable(l->opts.arg, &d);
-        }
+        for (uint64_t n = c->first; n <= c->batch; n++)
+            plant_hole_batch(l, c, log_batch_at(l, n));
     }
 }
 
@@ -252,8 +203,8 @@ static void pumped(struct io_op *op, int status)
         tell(l);
         if (!cd_list_empty(&l->waiting) && l->leader.phase == LOG_CLOSED)
             log_open(l);
-        while (!l->ending && !cd_list_empty(&l->waiting) && log_leader_may_cut(&l->leader))
-            cut(l);
+        log_cut_all(l);
+        log_ship_wake(l);
         bool over = l->leader.phase == LOG_FENCED || l->leader.phase == LOG_LEFT;
         if (over || still(l))
             io_signal_wake(&l->flushed, still(l) ? IO_OK : CD_EFENCED);
@@ -289,12 +240,14 @@ static void fence(struct log *l, uint64_t slot)
 
 static void act(struct log *l, const struct log_action *a)
 {
+    struct store_log_record record;
     switch (a->kind) {
     case LOG_DO_NOTHING: return;
     case LOG_DO_PUBLISH:
         l->open_op = a->op;
         l->busy++;
-        l->opts.publish(l->opts.arg, false, 0, &l->publish, published);
+        l->opts.publish(l->opts.arg, &(struct store_log_record){.state = STORE_LOG_OPEN}, &l->publish,
+                        published);
         return;
     case LOG_DO_WAIT:
         if (a->slot == 0) {
@@ -311,7 +264,21 @@ static void act(struct log *l, const struct log_action *a)
     case LOG_DO_FENCE: fence(l, a->slot); return;
     case LOG_DO_SEALED:
         l->busy++;
-        l->opts.publish(l->opts.arg, true, a->slot, &l->publish, seal_published);
+        record = l->record;
+        record.state = STORE_LOG_SEALED;
+        record.seal = a->slot;
+        l->opts.publish(l->opts.arg, &record, &l->publish, seal_published);
+        return;
+    case LOG_DO_PUBLISH_ACKS:
+        if (io_busy(&l->publish_acks)) { /* Of an older ensemble, on its way still: without credits, then. */
+            log_step(l, &(struct log_event){.kind = LOG_EVENT_ACKS, .op = a->op});
+            return;
+        }
+        l->busy++;
+        l->acks_epoch = a->op;
+        record = l->record;
+        record.may_have_fleet_acks = true;
+        l->opts.publish(l->opts.arg, &record, &l->publish_acks, acks_published);
         return;
     case LOG_DO_LEAVE: io_signal_wake(&l->sealed, IO_FAULT); return;
     }
@@ -332,12 +299,22 @@ void log_step(struct log *l, const struct log_event *e)
 void log_flush(struct log *l, struct io_op *op, io_done_fn *done)
 {
     io_signal_wait(&l->flushed, l->io, op, done);
+    log_step(l, &(struct log_event){.kind = LOG_EVENT_HURRY, .batch = UINT64_MAX});
     log_pump(l);
+}
+
+uint64_t log_want_stored(struct log *l)
+{
+    uint64_t proven = log_leader_proven(&l->leader);
+    if (proven > l->leader.slotted)
+        log_step(l, &(struct log_event){.kind = LOG_EVENT_HURRY, .batch = proven});
+    return proven;
 }
 
 void log_seal(struct log *l, struct io_op *op, io_done_fn *done)
 {
     CD_ASSERT(!l->ending && !l->closing);
+    log_degrade(l);
     l->ending = true;
     if (l->leader.phase == LOG_CLOSED) { /* No slot was ever written: nothing is to be sealed. */
         (void)log_leader_step(&l->leader, &(struct log_event){.kind = LOG_EVENT_SEAL});
@@ -357,7 +334,7 @@ void log_seal(struct log *l, struct io_op *op, io_done_fn *done)
         io_random(l->io, IO_RAND_ID, c->id, sizeof c->id);
         memcpy(head.id, c->id, sizeof head.id);
         c->slot = slot;
-        c->batch = 0;
+        c->first = c->batch = 0;
         c->row_count = c->sends = 0;
         c->cut_ns = c->oldest_ns = io_now_ns(l->io);
         cd_buf_clear(&c->key);
@@ -378,6 +355,8 @@ void log_numbers(const struct log *l, struct log_numbers *out)
                                 .next_slot = m->next_slot,
                                 .durable_slot = m->durable_slot,
                                 .durable_batch = m->durable_batch,
+                                .proven_batch = log_leader_proven(m),
+                                .log_epoch = m->fleet == LOG_FLEET_ACTIVE ? m->log_epoch : 0,
                                 .backlog_batches = m->backlog_batches,
                                 .backlog_bytes = m->backlog_bytes,
                                 .waiting_rows = l->waiting_rows,

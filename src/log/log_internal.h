@@ -1,8 +1,10 @@
 /* log/log_internal.h: what the files of the leader share.
  *
- * log.c cuts and ends, carry.c brings slots to the bucket as the machine (leader.h) says, apart.c stores
- * large rows, lane.c talks with the shards. A row is in exactly one place: in waiting, in an apart (as its
- * row or behind it), or in the carrier of its slot until that is durable. */
+ * log.c is the log and its end, cut.c cuts batches and slots, carry.c brings slots to the bucket as the
+ * machine (leader.h) says, ship.c sends batches to followers, apart.c stores large rows, lane.c talks with
+ * the shards. A row is in exactly one place: in waiting, in an apart (as its row or behind it), or in its
+ * batch until the slot of that is durable. A batch lives on until every follower that is to have it has it.
+ */
 #ifndef LOG_LOG_INTERNAL_H
 #define LOG_LOG_INTERNAL_H
 
@@ -10,12 +12,21 @@
 #include "log/leader.h"
 #include "log/slot.h"
 
+struct cut_batch { /* A batch that was cut. */
+    uint64_t batch, log_epoch;
+    struct cd_buf bytes; /* owned: what it is everywhere, in slots and at followers */
+    uint8_t digest[LOG_SHA256_SIZE];
+    struct cd_list rows; /* owned: struct log_row.link; empty from its slot's durability on */
+    uint64_t weight, oldest_ns, cut_ns; /* When its oldest row came, when it was cut. */
+    unsigned row_count;
+};
+
 struct carrier { /* A slot on its way; that of slot n is at n % LOG_PIPELINE_MAX. */
     struct log *log;
-    uint64_t slot, batch, op;
+    uint64_t slot, op;
+    uint64_t first, batch; /* Its batches. A seal: 0. */
     uint8_t id[LOG_ID_SIZE];
     struct cd_buf key, bytes; /* owned */
-    struct cd_list rows; /* owned: struct log_row.link */
     uint64_t oldest_ns, cut_ns;
     unsigned row_count, sends;
     struct io_store store;
@@ -35,7 +46,13 @@ struct log {
     struct cd_buf session; /* owned */
     struct log_leader leader;
     struct carrier carrier[LOG_PIPELINE_MAX];
-    uint64_t told_slot; /* Up to here the folder and the shards know. */
+    struct cd_map batches; /* owned: struct cut_batch by number, from `kept` on */
+    uint64_t kept; /* The oldest batch that is still needed. */
+    struct cut_batch *spare; /* owned; so that a lone batch costs no memory */
+    uint64_t told_batch, told_slot; /* Up to here the shards know, and the folder. */
+    struct store_log_record record; /* As it was last published. */
+    struct ship *ship; /* owned; NULL: no ensemble is being shipped to */
+    struct io_timer flush_timer;
     struct cd_list waiting; /* owned: rows that may be cut, in the order they came. */
     struct cd_map apart; /* owned: scope to struct apart, for cells whose next row is being stored apart. */
     struct cd_list detached; /* struct apart of dropped rows that still end. */
@@ -43,7 +60,9 @@ struct log {
     bool full; /* It was said that too much waits. */
     struct lane *lane; /* owned: per loop */
     unsigned lanes;
-    struct io_op pump, publish;
+    struct io_op pump, publish, publish_acks, publish_ensemble;
+    uint64_t acks_epoch; /* Of publish_acks. */
+    struct io_signal named; /* publish_ensemble has ended. */
     struct io_timer open_timer;
     uint64_t open_op;
     struct io_signal flushed, sealed, closed;
@@ -66,10 +85,20 @@ static inline uint64_t log_target(const struct log *l)
     return l->opts.target_bytes != 0 ? l->opts.target_bytes : LOG_TARGET_BYTES;
 }
 
+/* cut.c */
+void log_cut_all(struct log *l); /* What may be cut now: batches, slots. */
+void log_cut_repack(struct carrier *c, bool more); /* Wrong, and planted. */
+struct cut_batch *log_batch_at(const struct log *l, uint64_t batch); /* NULL: it is not kept. */
+void log_batches_drop(struct log *l); /* Frees those that nobody needs any more. */
+void log_batches_deinit(struct log *l);
+
+/* ship.c */
+void log_ship_wake(struct log *l); /* Batches were cut, or the bucket has more of them. */
+void log_ship_stop(struct log *l); /* Nothing is sent any more. */
+
 /* carry.c */
 void log_carry(struct carrier *c, const struct log_action *a);
 void log_carrier_free(struct carrier *c);
-void log_carrier_repack(struct carrier *c, bool more); /* log.c; wrong, and planted. */
 
 /* apart.c */
 void log_take(struct log *l, struct log_row *row); /* A row has come. */

@@ -32,10 +32,9 @@ struct rig {
     int seal_status;
 };
 
-static void publish(void *arg, bool sealed, uint64_t seal, struct io_op *op, io_done_fn *done)
+static void publish(void *arg, const struct store_log_record *record, struct io_op *op, io_done_fn *done)
 {
-    (void)sealed;
-    (void)seal;
+    (void)record;
     io_defer(op, ((struct rig *)arg)->control, IO_OK, done);
 }
 

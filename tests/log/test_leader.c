@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "log/leader.h"
 
-#define SLOTS 64
+#define SLOTS 80
 #define FLYING 256
 
 enum object { ABSENT, OURS, SEAL };
@@ -24,6 +24,9 @@ struct world {
     uint64_t cut, sealed_at, max_ahead;
     bool fence;
     bool published;
+    /* Followers. */
+    uint64_t epoch, member[2], first, barrier; /* member: what each has; barrier: of all ensembles before. */
+    bool acks, active;
 };
 
 static bool chance(struct world *w, unsigned percent)
@@ -44,6 +47,7 @@ static void act(struct world *w, struct log_action a)
         return;
     case LOG_DO_SEALED: assert_int_equal(w->slot[a.slot], SEAL); return;
     case LOG_DO_LEAVE: return;
+    case LOG_DO_PUBLISH_ACKS:
     case LOG_DO_PUBLISH:
     case LOG_DO_SEND:
     case LOG_DO_READ:
@@ -123,7 +127,10 @@ static void one_ends(struct world *w)
         (void)land(w, r.target);
         return;
     }
-    if (r.a.kind == LOG_DO_PUBLISH) {
+    if (r.a.kind == LOG_DO_PUBLISH_ACKS) {
+        w->acks = true;
+        step(w, &(struct log_event){.kind = LOG_EVENT_ACKS, .op = r.a.op, .ok = !chance(w, w->faults / 4)});
+    } else if (r.a.kind == LOG_DO_PUBLISH) {
         w->published = !chance(w, w->faults);
         step(w, &(struct log_event){.kind = LOG_EVENT_PUBLISHED, .op = r.a.op, .ok = w->published});
     } else if (r.a.kind == LOG_DO_WAIT) {
@@ -173,9 +180,13 @@ static struct world world_of(uint64_t seed)
 static void cut_some(struct world *w, uint64_t total)
 {
     step(w, &(struct log_event){.kind = LOG_EVENT_OPEN});
-    while (w->cut < total && log_leader_may_cut(&w->l) && chance(w, 60)) {
+    static const struct log_pace pace;
+    while (w->cut < total && log_leader_may_cut(&w->l, &pace) && chance(w, 60)) {
         w->cut++;
         step(w, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = w->cut});
+        assert_true(log_leader_slot_due(&w->l, &pace)); /* Without followers nothing is lazy. */
+        step(w, &(struct log_event){
+                    .kind = LOG_EVENT_SLOT, .batch = w->l.next_batch - 1, .bytes = w->l.unslotted_bytes});
     }
 }
 
@@ -228,7 +239,7 @@ static void test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log(voi
         while (w.flyings > 0)
             one_ends(&w);
         assert_true(w.l.phase == LOG_SEALED || w.l.phase == LOG_LEFT);
-        assert_false(log_leader_may_cut(&w.l));
+        assert_false(log_leader_may_cut(&w.l, &(struct log_pace){0}));
         if (w.l.phase == LOG_SEALED)
             assert_int_equal(w.slot[6], SEAL);
         sealed += w.l.phase == LOG_SEALED;
@@ -252,7 +263,7 @@ static void test_a_seal_at_any_moment_leaves_a_machine_that_holds(void **state)
                 one_ends(&w);
         }
         assert_true(w.l.phase == LOG_SEALED || w.l.phase == LOG_LEFT);
-        assert_false(log_leader_may_cut(&w.l));
+        assert_false(log_leader_may_cut(&w.l, &(struct log_pace){0}));
     }
 }
 
@@ -275,14 +286,14 @@ static void test_nothing_is_cut_before_the_record_says_open(void **state)
     (void)state;
     struct log_leader l;
     log_leader_init(&l, 4);
-    assert_false(log_leader_may_cut(&l));
+    assert_false(log_leader_may_cut(&l, &(struct log_pace){0}));
     assert_int_equal(log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_CUT}).kind, LOG_DO_NOTHING);
     struct log_action a = log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN});
     assert_int_equal(a.kind, LOG_DO_PUBLISH);
-    assert_false(log_leader_may_cut(&l));
+    assert_false(log_leader_may_cut(&l, &(struct log_pace){0}));
     struct log_event lost = {.kind = LOG_EVENT_PUBLISHED, .op = a.op, .lost = true};
     assert_int_equal(log_leader_step(&l, &lost).kind, LOG_DO_NOTHING);
-    assert_false(log_leader_may_cut(&l));
+    assert_false(log_leader_may_cut(&l, &(struct log_pace){0}));
     assert_int_equal(log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN}).kind, LOG_DO_NOTHING);
     assert_null(log_leader_validate(&l));
 }
@@ -298,10 +309,112 @@ static void test_a_seal_while_the_log_opens_leaves_it(void **state)
     struct log_event late = {.kind = LOG_EVENT_PUBLISHED, .op = a.op, .ok = true};
     assert_int_equal(log_leader_step(&l, &late).kind, LOG_DO_NOTHING);
     assert_null(log_leader_validate(&l));
-    assert_false(log_leader_may_cut(&l));
+    assert_false(log_leader_may_cut(&l, &(struct log_pace){0}));
 }
 
-CD_TESTS(leader, cmocka_unit_test(test_a_seal_while_the_log_opens_leaves_it),
+/* ---- With followers ---- */
+
+/* What a recoverer would find: the slots up to the first hole, and, when the record says that there may be
+ * acknowledgements, what the members have. */
+static void check_proofs(struct world *w)
+{
+    uint64_t proven = log_leader_proven(&w->l),
+             least = w->member[0] < w->member[1] ? w->member[0] : w->member[1];
+    if (proven <= w->l.durable_batch)
+        return;
+    if (w->l.fleet == LOG_FLEET_ACTIVE && proven > w->barrier) {
+        assert_true(w->acks); /* The record tells recovery to ask. */
+        assert_true(proven <= least && w->l.durable_batch + 1 >= w->first);
+    }
+    assert_true(proven <= (least > w->barrier ? least : w->barrier));
+}
+
+static void name_ensemble(struct world *w)
+{
+    if (w->l.fleet == LOG_FLEET_ACTIVE && chance(w, 80))
+        return;
+    step(w, &(struct log_event){.kind = LOG_EVENT_DEGRADE});
+    struct log_leader before = w->l;
+    struct log_event e = {.kind = LOG_EVENT_ENSEMBLE, .batch = w->epoch + 1};
+    step(w, &e);
+    if (w->l.fleet != LOG_FLEET_ACTIVE) {
+        assert_true(!log_leader_barrier(&before) || w->l.phase != LOG_OPEN);
+        return;
+    }
+    assert_true(w->l.durable_batch >= before.credited); /* Nobody asks the old members any more. */
+    w->epoch++;
+    w->acks = false;
+    w->barrier = before.credited;
+    w->first = w->l.first_batch;
+    w->member[0] = w->member[1] = w->first - 1;
+}
+
+static void confirm(struct world *w)
+{
+    uint64_t *m = &w->member[cd_rng_below(&w->rng, 2)];
+    if (w->l.fleet != LOG_FLEET_ACTIVE || *m + 1 >= w->l.next_batch)
+        return;
+    *m += 1 + cd_rng_below(&w->rng, w->l.next_batch - 1 - *m);
+    step(w, &(struct log_event){.kind = LOG_EVENT_CONFIRMED,
+                                .batch = w->member[0] < w->member[1] ? w->member[0] : w->member[1]});
+}
+
+static void slot_some(struct world *w, const struct log_pace *pace)
+{
+    while (log_leader_slot_due(&w->l, pace)) {
+        uint64_t left = w->l.next_batch - 1 - w->l.slotted, n = 1 + cd_rng_below(&w->rng, left);
+        step(w, &(struct log_event){.kind = LOG_EVENT_SLOT,
+                                    .batch = w->l.slotted + n,
+                                    .bytes = n == left ? w->l.unslotted_bytes : 0});
+    }
+}
+
+static void test_what_followers_prove_is_in_the_bucket_or_at_all_of_them(void **state)
+{
+    (void)state;
+    unsigned credits = 0, lazy = 0, swaps = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct world w = world_of(seed);
+        w.faults = w.faults / 2;
+        for (unsigned turn = 0; turn < 1200; turn++) {
+            struct log_pace pace = {.now_ns = IO_SEC(1), .flush_ns = turn % 40 == 0 ? 1 : IO_SEC(2)};
+            if (turn == 900) {
+                w.faults = 0;
+                step(&w, &(struct log_event){.kind = LOG_EVENT_HURRY, .batch = UINT64_MAX});
+            }
+            step(&w, &(struct log_event){.kind = LOG_EVENT_OPEN});
+            if (chance(&w, 3)) {
+                uint64_t before = w.epoch;
+                name_ensemble(&w);
+                swaps += w.epoch != before;
+            }
+            while (w.cut < 50 && log_leader_may_cut(&w.l, &pace) && chance(&w, 40)) {
+                w.cut++;
+                step(&w, &(struct log_event){.kind = LOG_EVENT_CUT, .bytes = 1});
+            }
+            slot_some(&w, &pace);
+            lazy += w.l.slotted + 1 < w.l.next_batch;
+            if (chance(&w, 60))
+                confirm(&w);
+            if (chance(&w, 2))
+                step(&w, &(struct log_event){.kind = LOG_EVENT_DEGRADE});
+            if (w.flyings > 0)
+                one_ends(&w);
+            credits += log_leader_proven(&w.l) > w.l.durable_batch;
+            check_proofs(&w);
+        }
+        while (w.l.durable_batch < w.l.next_batch - 1) { /* All of it reaches the bucket in the end. */
+            slot_some(&w, &(struct log_pace){0});
+            assert_true(w.flyings > 0);
+            one_ends(&w);
+        }
+        assert_true(w.cut > 0);
+    }
+    assert_true(credits > 3000 && lazy > 3000 && swaps > 500); /* The schedules went where it hurts. */
+}
+
+CD_TESTS(leader, cmocka_unit_test(test_what_followers_prove_is_in_the_bucket_or_at_all_of_them),
+         cmocka_unit_test(test_a_seal_while_the_log_opens_leaves_it),
          cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
          cmocka_unit_test(test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log),
          cmocka_unit_test(test_a_seal_at_any_moment_leaves_a_machine_that_holds),

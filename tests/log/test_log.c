@@ -22,17 +22,17 @@ struct rig {
     bool seals, sealing_done;
 };
 
-static void publish(void *arg, bool sealed, uint64_t seal, struct io_op *op, io_done_fn *done)
+static void publish(void *arg, const struct store_log_record *record, struct io_op *op, io_done_fn *done)
 {
     struct rig *r = arg;
-    bool fails = r->publish_fails > 0;
+    bool fails = r->publish_fails > 0, sealed = record->state == STORE_LOG_SEALED;
     if (fails)
         r->publish_fails--;
     else if (sealed)
         r->sealed_record = true;
     else
         r->opened = true;
-    r->seal = sealed ? seal : r->seal;
+    r->seal = sealed ? record->seal : r->seal;
     io_defer(op, r->control, fails ? IO_TIMEDOUT : IO_OK, done);
 }
 

@@ -89,12 +89,12 @@ static void publish_due(struct io_op *op, int status)
     io_signal_wake(&w->publishing, status);
 }
 
-static void publish(void *arg, bool sealed, uint64_t seal, struct io_op *op, io_done_fn *done)
+static void publish(void *arg, const struct store_log_record *record, struct io_op *op, io_done_fn *done)
 {
     struct world *w = arg;
     struct io *io = sim_io(w->node, 0);
-    w->publish_seal = sealed;
-    w->publish_slot = seal;
+    w->publish_seal = record->state == STORE_LOG_SEALED;
+    w->publish_slot = record->seal;
     io_signal_wait(&w->publishing, io, op, done);
     if (!io_busy(&w->publish_timer.op))
         io_timer_start(&w->publish_timer, io, IO_MS(draw(&w->rng, 1, 200)), publish_due);

@@ -35,10 +35,9 @@ struct bench {
     bool closed;
 };
 
-static void publish(void *arg, bool sealed, uint64_t seal, struct io_op *op, io_done_fn *done)
+static void publish(void *arg, const struct store_log_record *record, struct io_op *op, io_done_fn *done)
 {
-    (void)sealed;
-    (void)seal;
+    (void)record;
     io_defer(op, sim_io(((struct bench *)arg)->node, 0), IO_OK, done);
 }
 
