@@ -3,6 +3,7 @@
 
 #include "cli/deploy.h"
 #include "cli/dev.h"
+#include "cli/diagnose.h"
 #include "cli/serve.h"
 #include "cli/text.h"
 
@@ -32,7 +33,8 @@ static const struct cli_command commands[] = {
      .needs_bucket = "deploy", .run = cli_deploy,
      .more = "PROJECT is a directory or a configuration file (default: the current directory)."},
     {"diagnose", "[options]", "check configuration, bucket and peers",
-     CLI_SERVE_FLAGS | CLI_F(CLI_PEER) | CLI_F(CLI_READ_ONLY) | CLI_F(CLI_JSON), .check = cli_check_diagnose},
+     CLI_SERVE_FLAGS | CLI_F(CLI_PEER) | CLI_F(CLI_READ_ONLY) | CLI_F(CLI_JSON), .check = cli_check_diagnose,
+     .run = cli_diagnose},
     {"cell list", "[CLASS] [options]", "list cells", CLI_FLEET_FLAGS | CLI_LISTING_FLAGS, .max = 1,
      .needs_bucket = "cell list", .check = cli_check_cell_list},
     {"cell gc", "--dry-run [CLASS] [options]", "show which superseded epochs could go",

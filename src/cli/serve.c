@@ -489,7 +489,13 @@ static void signaled(struct io *io, int signal, void *arg)
     cli_serve_stop(arg);
 }
 
-static int address(struct cli *c, enum cli_flag flag, enum cli_set set, const char *otherwise,
+void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a)
+{
+    bool v6 = strchr(a->host, ':') != NULL;
+    cd_buf_addf(out, "%s%s%s:%u", v6 ? "[" : "", a->host, v6 ? "]" : "", a->port);
+}
+
+int cli_serve_addr(struct cli *c, enum cli_flag flag, enum cli_set set, const char *otherwise,
                    struct io_addr *out)
 {
     struct cd_str text = cd_str_trim(cli_either(c, flag, set));
@@ -510,9 +516,10 @@ int cli_serve(struct cli *c)
     s->c = c;
     io_signal_init(&s->answered);
     io_signal_init(&s->node_news);
-    int rc = address(c, CLI_LISTEN, CLI_SET_ADDR, "127.0.0.1:8080", &s->at);
+    int rc = cli_serve_addr(c, CLI_LISTEN, CLI_SET_ADDR, CLI_LISTEN_DEFAULT, &s->at);
     if (rc == 0)
-        rc = address(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, "127.0.0.1:0", &s->internal_at);
+        rc = cli_serve_addr(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, CLI_INTERNAL_DEFAULT,
+                            &s->internal_at);
     CD_ASSERT(rc == 0); /* cli_check_serve has looked. */
     struct cli_node node = {
         .shards = c->threads,

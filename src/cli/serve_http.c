@@ -193,12 +193,6 @@ static void on_operator(void *arg, struct http_exchange *x)
     }
 }
 
-void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a)
-{
-    bool v6 = strchr(a->host, ':') != NULL;
-    cd_buf_addf(out, "%s%s%s:%u", v6 ? "[" : "", a->host, v6 ? "]" : "", a->port);
-}
-
 int cli_serve_operator_open(struct serve *s, struct cd_buf *why)
 {
     int rc = http_server_open(&s->internal, s->control, &s->internal_at, 0, NULL, on_operator, s);

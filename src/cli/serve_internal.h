@@ -6,6 +6,7 @@
 #include "cli/generation.h"
 #include "cli/node.h"
 #include "cli/command.h"
+#include "cli/serve.h"
 #include "http/server.h"
 #include "js/site.h"
 
@@ -103,7 +104,6 @@ CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
 /* On the control loop: the internal listener, with what peers and operators ask. From then on advertise is
  * known; until the node has started only peers are answered. */
 CD_MUST_USE int cli_serve_operator_open(struct serve *s, struct cd_buf *why);
-void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a); /* "127.0.0.1:80", "[::1]:80" */
 /* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
 CD_MUST_USE int cli_serve_adopt(struct serve *s, struct cd_buf *why);
 /* Begins the end of the node, once. */

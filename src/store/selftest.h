@@ -12,7 +12,7 @@ enum store_verdict {
 };
 
 struct store_selftest {
-    bool ranges; /* In: also the ranged read. At start, not in diagnose. */
+    bool ranges; /* In: also the ranged read. */
     enum store_verdict verdict; /* Out, with what follows for people when it is not STORE_CONFORMANT: */
     const char *which; /* "create", "reject-create", "update", "reject-stale" or "exact range". */
     char why[280];

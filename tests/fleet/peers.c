@@ -8,6 +8,7 @@ static void echo(void *arg, struct fleet_peer_request *r)
 {
     struct peers *p = arg;
     p->runs++;
+    cd_buf_add_str(&p->bodies, r->body.len < 100 ? r->body : CD_STR(""));
     r->status = 200;
     cd_buf_addf(&r->answer, "{\"source\":\"%.*s\",\"body\":\"%.*s\"}", (int)r->source.len, r->source.ptr,
                 (int)(r->body.len > 100 ? 100 : r->body.len), r->body.len == 0 ? "" : r->body.ptr);
@@ -188,6 +189,8 @@ void peers_close(struct peers *p)
 {
     sim_free(p->sim);
     cd_buf_deinit(&p->heard);
+    cd_buf_deinit(&p->bodies);
+    cd_buf_deinit(&p->never);
 }
 
 int peers_call(struct peers *p, struct fleet_peer_call *call, const char *target, const char *body)
@@ -208,12 +211,25 @@ static void restart(struct sim *sim, void *arg)
         sim_at(sim, IO_MS(1), restart, p);
 }
 
-static void kill_called(struct sim *sim, void *arg)
+void peers_kill(struct peers *p)
 {
-    struct peers *p = arg;
     p->generation++;
     sim_crash(p->called, SIM_KILL);
-    sim_at(sim, IO_MS(1), restart, p);
+    sim_at(p->sim, IO_MS(1), restart, p);
+}
+
+static void kill_called(struct sim *sim, void *arg)
+{
+    (void)sim;
+    peers_kill(arg);
+}
+
+unsigned peers_runs_of(const struct peers *p, const char *body)
+{
+    unsigned runs = 0;
+    for (size_t at = 0; (at = cd_str_find_str(cd_buf_str(&p->bodies), cd_str(body), at)) != SIZE_MAX; at++)
+        runs++;
+    return runs;
 }
 
 void peers_restart(struct peers *p)

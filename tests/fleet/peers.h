@@ -25,6 +25,9 @@ struct peers {
     struct fleet_probed probed;
     struct io_op stop_http, stop_server;
     unsigned runs; /* Endpoints that ran, over all lives. */
+    struct cd_buf bodies; /* Of echo and deny, one behind the other. */
+    struct cd_buf never; /* The test's. */
+    void *arg; /* The test's. */
     struct cd_buf heard; /* What streams of /peer/tunnel got. */
     /* Of the caller. */
     struct fleet_peer_client *client;
@@ -42,6 +45,10 @@ void peers_close(struct peers *p);
 
 /* In the flow: one call with a deadline of 10 s. */
 int peers_call(struct peers *p, struct fleet_peer_call *call, const char *target, const char *body);
+/* How often an endpoint ran with that body, which ends in ';'. */
+unsigned peers_runs_of(const struct peers *p, const char *body);
+/* The called process is killed, and the next one starts soon. Outside of flows. */
+void peers_kill(struct peers *p);
 /* The called process is killed and the next one starts. In the flow. */
 void peers_restart(struct peers *p);
 
