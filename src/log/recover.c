@@ -16,6 +16,7 @@ struct log_recoverer {
     char session[STORE_SESSION_MAX + 1];
     bool sole;
     uint64_t window_bytes;
+    const struct log_peers *peers;
     struct cd_map busy; /* Of struct in_progress, by session. */
 };
 
@@ -42,6 +43,7 @@ struct log_recoverer *log_recoverer_new(const struct log_recoverer_opts *o)
     rr->io = o->io;
     rr->bucket = o->bucket;
     rr->sole = o->sole;
+    rr->peers = o->peers;
     rr->window_bytes = o->window_bytes != 0 ? o->window_bytes : 64u << 20;
     memcpy(rr->session, o->session.ptr, o->session.len);
     return rr;
@@ -54,6 +56,11 @@ void log_recoverer_free(struct log_recoverer *rr)
     CD_ASSERT(rr->busy.count == 0);
     cd_map_deinit(&rr->busy);
     cd_free(rr);
+}
+
+const struct log_peers *log_recoverer_peers(const struct log_recoverer *rr)
+{
+    return rr->peers;
 }
 
 uint64_t log_recoverer_window(const struct log_recoverer *rr)
@@ -243,8 +250,8 @@ static int early_seal(struct rec *c)
 static int recover_claimed(struct rec *c)
 {
     static int (*const step[])(struct rec *) = {
-        log_rec_freeze,  log_rec_list, log_rec_seal, log_rec_notes_read,
-        log_rec_history, early_seal,   packs,        seal_record};
+        log_rec_members,    log_rec_freeze,  log_rec_list, log_rec_seal, log_rec_declare,
+        log_rec_notes_read, log_rec_history, early_seal,   packs,        seal_record};
     for (size_t i = 0; i < CD_COUNT(step); i++) {
         int rc = step[i](c);
         if (rc == 0 && i + 1 < CD_COUNT(step))
@@ -335,7 +342,9 @@ static void rec_reset(struct rec *c)
     c->alarms.keep = true;
     c->floor = (struct store_floor){0};
     c->batch = c->seal = c->last_batch = c->pipeline = c->alarms_through = 0;
-    c->lossy = c->gap = false;
+    c->lossy = c->gap = c->witnessed = c->lost = false;
+    cd_buf_deinit(&c->tail_body);
+    cd_buf_deinit(&c->losses);
     c->notes = 0;
     c->note->count = 0;
 }
@@ -354,12 +363,6 @@ static int pass(struct rec *c, bool *waited)
     case LOG_GATE_NEVER_LOGGED: return seal_absent(c);
     case LOG_GATE_OTHERS: *waited = true; return others(c);
     case LOG_GATE_NO_LEASE: return no_lease(c);
-    case LOG_GATE_FLEET:
-        return log_rec_end(
-            c, LOG_RECOVER_REFUSED,
-            "%.*s: may_have_fleet_acks: followers may hold acknowledged writes, and this version cannot "
-            "read them",
-            (int)c->session.len, c->session.ptr);
     case LOG_GATE_CLAIM: rc = claim(c); return rc == 0 ? recover_claimed(c) : rc;
     case LOG_GATE_OURS: return recover_claimed(c);
     }

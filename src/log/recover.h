@@ -3,12 +3,14 @@
  *
  * Any number of processes may recover one session at the same time, and each may stop anywhere: every step is
  * a CAS, a conditional create, or a plain PUT of bytes that are the same whoever writes them. What is missing
- * or corrupt is named and stops the recovery; it is never skipped. Sessions whose record says that followers
- * may have acknowledged writes are refused: reading followers is not built. */
+ * or corrupt is named and stops the recovery; it is never skipped. Where the record says that followers may
+ * have acknowledged writes, they are sealed first, and one of them that has everything is the witness of what
+ * only they hold. */
 #ifndef LOG_RECOVER_H
 #define LOG_RECOVER_H
 
 #include "io/io.h"
+#include "log/peers.h"
 #include "store/records.h"
 
 enum log_recover_mode {
@@ -33,6 +35,7 @@ struct log_recoverer_opts {
     struct cd_str session; /* Ours; copied. */
     bool sole; /* The bucket is private to this process: every other session is dead. */
     uint64_t window_bytes; /* Of slots read at once; 0: 64 MiB. */
+    const struct log_peers *peers; /* NULL: sessions that need their followers are refused. */
 };
 struct log_recoverer *log_recoverer_new(const struct log_recoverer_opts *o);
 void log_recoverer_free(struct log_recoverer *r); /* No log_recover is in progress. */

@@ -54,6 +54,12 @@ struct rec {
     struct cd_list recovered; /* Checkpoint keys of earlier passes: struct rec_key.link */
     uint64_t pipeline, seal, last_batch; /* Of the run below the seal. */
 
+    /* What only followers hold: the tail of the witness. */
+    bool witnessed, lost; /* lost: there was none, and there will be none. */
+    struct log_tail tail;
+    struct cd_buf tail_body; /* What tail borrows from. */
+    struct cd_buf losses; /* JSON: why no member is one. */
+
     struct log_alarms alarms;
     uint64_t alarms_through;
     struct cd_map cells; /* Of struct rec_cell. */
@@ -82,6 +88,12 @@ int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const c
 /* Renews the claim when it is time. REC_AGAIN: it is no longer ours. */
 int log_rec_beat(struct rec *c);
 int log_rec_lease_read(struct rec *c);
+
+const struct log_peers *log_recoverer_peers(const struct log_recoverer *rr);
+
+/* recover_members.c: seals the members of the ensemble, finds the witness; declares what is lost. */
+int log_rec_members(struct rec *c);
+int log_rec_declare(struct rec *c);
 
 /* recover_seal.c: freezes the floor, finds or makes the seal. */
 int log_rec_freeze(struct rec *c);

@@ -149,10 +149,22 @@ static void row_add(struct rec *c, const struct log_entry *e, uint64_t slot)
     cell->row[cell->count++] = (struct rec_row){*e, slot};
 }
 
+static void rows_take(struct rec *c, const struct log_batch *b, uint64_t slot)
+{
+    struct cd_str rest = b->table;
+    struct log_entry e;
+    while (log_batch_next(b, &rest, &e)) {
+        if (b->batch > c->alarms_through)
+            log_alarms_apply(&c->alarms, e.cell, (struct store_identity){e.epoch, e.alarm.inst_seq},
+                             e.alarm.armed, (uint64_t)e.alarm.due_ms, b->batch);
+        if (e.kind != LOG_ROW_NOTE)
+            row_add(c, &e, slot);
+    }
+}
+
 static int batch_take(struct rec *c, const struct log_slot *s, size_t index)
 {
     struct log_batch b;
-    struct log_entry e;
     struct cd_buf why = {0};
     int rc = log_slot_batch_open(s, index, &b, &why);
     if (rc != 0) {
@@ -160,14 +172,9 @@ static int batch_take(struct rec *c, const struct log_slot *s, size_t index)
         cd_buf_deinit(&why);
         return rc;
     }
-    struct cd_str rest = b.table;
-    while (log_batch_next(&b, &rest, &e)) {
-        if (b.batch > c->alarms_through)
-            log_alarms_apply(&c->alarms, e.cell, (struct store_identity){e.epoch, e.alarm.inst_seq},
-                             e.alarm.armed, (uint64_t)e.alarm.due_ms, b.batch);
-        if (e.kind != LOG_ROW_NOTE)
-            row_add(c, &e, s->head.slot);
-    }
+    if (b.log_epoch != 0 && b.log_epoch != c->lease->log.epoch && CD_PLANT("recover.this-epoch-only"))
+        return 0;
+    rows_take(c, &b, s->head.slot);
     return 0;
 }
 
@@ -265,12 +272,41 @@ static size_t window_size(const struct rec *c, uint64_t slot, uint64_t end)
     return n;
 }
 
+/* What only the witness holds: its batches behind those of the slots. */
+static int tail_take(struct rec *c)
+{
+    struct cd_str rest = c->tail.frames, bytes;
+    if (!c->witnessed)
+        return 0;
+    if (c->tail.base > c->batch && !c->lossy) {
+        struct cd_buf key = {0}, why = {0};
+        log_slot_key(&key, c->session, c->seal);
+        cd_buf_addf(&why, "the slots below it end with batch %llu, the followers gave up those to %llu",
+                    (unsigned long long)c->batch, (unsigned long long)c->tail.base);
+        int rc = log_rec_corrupt(c, "log_slot_missing", cd_buf_str(&key), cd_buf_cstr(&why));
+        cd_buf_deinit(&key);
+        cd_buf_deinit(&why);
+        return rc;
+    }
+    while (log_frame_next(&rest, &bytes)) {
+        struct log_batch b;
+        if (log_batch_open(&b, bytes, NULL) != 0 || b.batch <= c->batch)
+            continue; /* It was checked when it came; older ones are in the slots. */
+        CD_MARK("recover.batch_of_witness");
+        rows_take(c, &b, c->seal);
+        c->batch = b.batch;
+    }
+    return log_rec_fold(c);
+}
+
 int log_rec_history(struct rec *c)
 {
     uint64_t end = c->seal;
     if (log_listed_find(&c->listed, end + 1) != SIZE_MAX && CD_PLANT("recover.past-the-seal"))
         end += 2;
     int rc = alarms_start(c);
+    if (rc == 0 && CD_PLANT("recover.tail-first"))
+        rc = tail_take(c);
     for (uint64_t slot = c->floor.floor + 1; rc == 0 && slot < end;) {
         struct window w = {0};
         size_t count = window_size(c, slot, end);
@@ -284,5 +320,7 @@ int log_rec_history(struct rec *c)
             rc = log_rec_beat(c);
         slot += count;
     }
+    if (rc == 0)
+        rc = tail_take(c);
     return rc;
 }

@@ -16,8 +16,6 @@ enum log_gate log_gate_decide(const struct store_lease *lease, struct cd_str gen
         return LOG_GATE_ALIVE;
     if (!lease->has_log)
         return CD_PLANT("recover.absent-is-finished") ? LOG_GATE_FINISHED : LOG_GATE_NEVER_LOGGED;
-    if (lease->log.may_have_fleet_acks)
-        return LOG_GATE_FLEET;
     if (lease->log.state == STORE_LOG_OPEN)
         return LOG_GATE_CLAIM;
     if (cd_str_eq(cd_str(lease->log.claimant), me))
@@ -117,6 +115,25 @@ uint64_t log_listed_missing(const struct log_listed *l, uint64_t run, uint64_t r
         return run + 1;
     uint64_t last = l->count == 0 ? 0 : l->slot[l->count - 1];
     return last > run && pipeline > 0 && last - run > pipeline ? run + 1 : 0;
+}
+
+enum log_verdict log_member_verdict(const struct log_member *m, uint64_t log_epoch)
+{
+    int64_t long_dead_ms = (int64_t)(m->ttl_ms > UINT64_C(20000) / 3 ? 3 * m->ttl_ms : 20000);
+    if (CD_PLANT("recover.error-is-conclusive") && m->seal_status != 200)
+        return LOG_MEMBER_NONE;
+    if (!m->reached)
+        return m->has_lease && m->expired_ms > long_dead_ms ? LOG_MEMBER_NONE : LOG_MEMBER_UNKNOWN;
+    if (m->seal_status != 200)
+        return LOG_MEMBER_UNKNOWN;
+    if (CD_PLANT("recover.seal-is-witness") && m->seal.certified == log_epoch)
+        return LOG_MEMBER_WITNESS;
+    if (m->seal.held != log_epoch && (m->tail_status != 200 || m->tail.epoch == m->seal.held))
+        return m->tail_status == 200 ? LOG_MEMBER_NONE : LOG_MEMBER_UNKNOWN;
+    if (m->tail_status != 200 || m->tail.epoch != log_epoch || m->tail.base != m->seal.base ||
+        m->tail.end != m->seal.end || m->tail.complete != (m->seal.certified == log_epoch))
+        return LOG_MEMBER_UNKNOWN;
+    return m->tail.complete ? LOG_MEMBER_WITNESS : LOG_MEMBER_NONE;
 }
 
 enum log_attach log_attach(uint64_t covered, uint64_t min_txid, uint64_t max_txid, bool first)

@@ -2,6 +2,7 @@
 #ifndef LOG_RECOVER_RULE_H
 #define LOG_RECOVER_RULE_H
 
+#include "log/peer_wire.h"
 #include "log/recover.h"
 
 #define LOG_CLAIM_STALE_MS 30000
@@ -14,7 +15,6 @@ enum log_gate {
     LOG_GATE_CLAIM, /* CAS the record to recovering, with our claim. */
     LOG_GATE_OURS, /* It says so already. */
     LOG_GATE_OTHERS, /* Another recoverer's claim is fresh. */
-    LOG_GATE_FLEET, /* Followers may have acknowledged: not built. */
     LOG_GATE_NO_LEASE, /* The listing of its log decides. */
 };
 /* lease NULL: there is none. */
@@ -41,6 +41,23 @@ uint64_t log_listed_run(const struct log_listed *l, uint64_t floor);
 /* A slot that was stored once and is not there: 0 when none is. run: of log_listed_run; recorded: the lease's
  * lower bound; pipeline: the session's P, 0 when no slot could be asked. */
 uint64_t log_listed_missing(const struct log_listed *l, uint64_t run, uint64_t recorded, uint64_t pipeline);
+
+/* What one member of the ensemble said (7.3). */
+struct log_member {
+    bool has_lease; /* Its lease object is there: */
+    int64_t expired_ms; /* for so long it has been expired, by our clock; not positive: it is live. */
+    uint64_t ttl_ms;
+    bool reached; /* Something took the connection, or may have. */
+    int seal_status, tail_status; /* HTTP; 200: the answer was read and is consistent in itself. */
+    struct log_seal_answer seal;
+    struct log_tail tail;
+};
+enum log_verdict {
+    LOG_MEMBER_WITNESS, /* It takes no appends any more and has every batch that it confirmed. */
+    LOG_MEMBER_NONE, /* It certainly is none, and never will be. */
+    LOG_MEMBER_UNKNOWN, /* Ask again: it may be one. */
+};
+enum log_verdict log_member_verdict(const struct log_member *m, uint64_t log_epoch);
 
 /* Whether a row goes behind what an epoch's prefix has. */
 enum log_attach { LOG_ATTACH_COVERED, LOG_ATTACH_NEXT, LOG_ATTACH_GAP };

@@ -21,7 +21,7 @@ static void test_who_may_recover_a_session_and_when(void **state)
         {101, true, false, false, true, STORE_LOG_OPEN, 0, LOG_RECOVER_SWEEP, LOG_GATE_CLAIM},
         {100, true, false, false, false, STORE_LOG_OPEN, 0, LOG_RECOVER_SWEEP, LOG_GATE_CLAIM},
         {100, false, false, false, false, STORE_LOG_OPEN, 0, LOG_RECOVER_TAKEOVER, LOG_GATE_NEVER_LOGGED},
-        {100, true, true, false, false, STORE_LOG_OPEN, 0, LOG_RECOVER_TAKEOVER, LOG_GATE_FLEET},
+        {100, true, true, false, false, STORE_LOG_OPEN, 0, LOG_RECOVER_TAKEOVER, LOG_GATE_CLAIM},
         {101, true, false, false, false, STORE_LOG_SEALED, 0, LOG_RECOVER_TAKEOVER, LOG_GATE_ALIVE},
         {101, true, false, false, false, STORE_LOG_SEALED, 0, LOG_RECOVER_BOOT, LOG_GATE_FINISHED},
         {100, true, true, false, false, STORE_LOG_SEALED, 0, LOG_RECOVER_SWEEP, LOG_GATE_FINISHED},
@@ -116,7 +116,53 @@ static void test_the_higher_identity_of_an_alarm_wins(void **state)
     log_alarms_deinit(&a);
 }
 
-CD_TESTS(recover_rule, cmocka_unit_test(test_who_may_recover_a_session_and_when),
+static void test_a_member_is_a_witness_or_none_only_when_that_is_certain(void **state)
+{
+    (void)state;
+    struct log_member good = {.has_lease = true,
+                              .expired_ms = -1000,
+                              .ttl_ms = 10000,
+                              .reached = true,
+                              .seal_status = 200,
+                              .tail_status = 200,
+                              .seal = {.base = 4, .end = 9, .held = 3, .certified = 3},
+                              .tail = {.epoch = 3, .base = 4, .end = 9, .complete = true}};
+    struct log_member m = good;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_WITNESS);
+    m.expired_ms = 100000; /* What it says counts, however long its lease is over. */
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_WITNESS);
+    assert_int_equal(log_member_verdict(&m, 4), LOG_MEMBER_NONE); /* It holds another fragment. */
+    m.seal_status = 503;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    m = good;
+    m.tail_status = 0;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    assert_int_equal(log_member_verdict(&m, 4), LOG_MEMBER_UNKNOWN);
+    m = good;
+    m.tail.end = 8;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    m = good;
+    m.tail.complete = false;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN); /* It contradicts itself. */
+    m.seal.certified = 0;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_NONE);
+    m = (struct log_member){.has_lease = true, .ttl_ms = 10000, .expired_ms = 30000};
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    m.expired_ms = 30001;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_NONE);
+    m.ttl_ms = 1000; /* Twenty seconds at least. */
+    m.expired_ms = 20000;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    m.expired_ms = 20001;
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_NONE);
+    m.reached = true; /* Something took the connection: it may live. */
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN);
+    m = (struct log_member){.ttl_ms = 10000, .expired_ms = 90000};
+    assert_int_equal(log_member_verdict(&m, 3), LOG_MEMBER_UNKNOWN); /* Without a lease: who knows where. */
+}
+
+CD_TESTS(recover_rule, cmocka_unit_test(test_a_member_is_a_witness_or_none_only_when_that_is_certain),
+         cmocka_unit_test(test_who_may_recover_a_session_and_when),
          cmocka_unit_test(test_the_run_of_slots_and_what_is_missing_in_it),
          cmocka_unit_test(test_a_row_attaches_to_what_its_prefix_has),
          cmocka_unit_test(test_the_higher_identity_of_an_alarm_wins))
