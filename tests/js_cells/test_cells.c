@@ -507,6 +507,29 @@ static void test_a_cell_that_is_woken_finds_the_script_of_its_id(void **state)
     rig_close(&r);
 }
 
+/* runtime.md 5.7 */
+static void test_a_console_record_is_cut_between_characters(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  alarm() { console.log('a' + '\\u00fc'.repeat(200000)); }\n"
+                  "}\n",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    struct cd_str said = cd_buf_str(&r.log);
+    assert_true(said.len <= (256u << 10) + 1 && said.len > (256u << 10) - 8);
+    assert_true(cd_str_is_utf8(said));
+    assert_true(cd_str_ends(said, CD_STR(" ... (cut: 400001 bytes)\n")));
+    cd_buf_clear(&r.log);
+    rig_log_is(&c.log, "started\nalarm 0\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
 CD_TESTS(cells, cmocka_unit_test(test_a_cell_that_is_woken_finds_the_script_of_its_id),
          cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_proven),
          cmocka_unit_test(test_an_isolate_over_its_limit_recovers_when_it_is_given_room),
@@ -519,6 +542,7 @@ CD_TESTS(cells, cmocka_unit_test(test_a_cell_that_is_woken_finds_the_script_of_i
          cmocka_unit_test(test_a_failed_or_endless_section_resets_the_cell),
          cmocka_unit_test(test_abort_ends_the_turn_and_leaves_the_isolate),
          cmocka_unit_test(test_what_an_alarm_throws_is_logged_with_its_scope),
+         cmocka_unit_test(test_a_console_record_is_cut_between_characters),
          cmocka_unit_test(test_a_stop_ends_everything_of_the_cell),
          cmocka_unit_test(test_a_deployment_takes_over_when_its_cells_are_idle),
          cmocka_unit_test(test_an_exhausted_isolate_takes_its_cells_with_it))

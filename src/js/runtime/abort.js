@@ -3,6 +3,7 @@
 // A signal made by any() is known to its sources weakly, so that a long-lived source does not collect the short-lived signals that
 // depend on it; as long as somebody listens to one, it is kept by its sources.
 import { checkContext, currentContext, expose, needContext, startTimer } from './core.js';
+import { Set } from './primordials.js';
 import { DOMException, Event, EventTarget, dispatch, handlerAttributes, hears, provideSignals, trust } from './events.js';
 
 const MAKE = Object.freeze({});
@@ -100,7 +101,7 @@ export class AbortSignal extends EventTarget {
                 const signal = ref.deref();
                 if (signal === undefined || signal.#aborted) continue;
                 signal.#mark(reason);
-                all.push(signal);
+                all[all.length] = signal;
             }
         }
         this.#dependents = this.#kept = null;

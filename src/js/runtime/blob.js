@@ -5,6 +5,7 @@ import { expose } from './core.js';
 import { dictionary, encodeUtf8 } from './encoding.js';
 import { extractMime, mimeText } from './mime.js';
 import { bytesStream } from './streams.js';
+import { push } from './primordials.js';
 
 const { utf8_decode } = host;
 const SIZE_MAX = 128 << 20;
@@ -44,7 +45,7 @@ function join(parts) {
         const bytes = partOf(part);
         size += bytes.byteLength;
         if (size > SIZE_MAX) throw new RangeError(`Blob size ${size} exceeds limit ${SIZE_MAX}`);
-        list.push(bytes);
+        push(list, bytes);
     }
     const all = new Uint8Array(size);
     let at = 0;

@@ -9,6 +9,7 @@ import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
 import { decodeUtf8, encodeUtf8 } from './encoding.js';
 import { CompressionStream, DecompressionStream } from './compression.js';
+import { hide } from './primordials.js';
 
 const { source_read, source_close, request_body } = host;
 const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
@@ -79,6 +80,8 @@ export class BodyState {
     }
 }
 
+hide(BodyState);
+
 const CODINGS = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate', br: 'brotli' };
 // What DecompressionStream calls a Content-Encoding; null for those that pass as they are.
 export const codingOf = (encoding) => CODINGS[encoding.trim().toLowerCase()] ?? null;
@@ -100,7 +103,7 @@ async function readSource(source) {
     if (first === undefined) return new Uint8Array(0);
     const chunks = [first];
     let length = first.length;
-    for (let chunk; (chunk = await start(source_read, source)) !== undefined; length += chunk.length) chunks.push(chunk);
+    for (let chunk; (chunk = await start(source_read, source)) !== undefined; length += chunk.length) chunks[chunks.length] = chunk;
     if (chunks.length === 1) return first;
     const all = new Uint8Array(length);
     let at = 0;

@@ -5,6 +5,8 @@
 //
 // A frame is what async functions carry along: which event they work for, the values of AsyncLocalStorage, and of a cell the critical
 // section that it runs in (gate.js).
+import { Map, Promise, Set, apply, hide, resolved, then } from './primordials.js';
+
 const { frame_get, frame_set, event_end, report, timer_start } = host;
 
 export class Frame {
@@ -29,7 +31,7 @@ export function runIn(frame, fn, self, ...args) {
     const before = frame_get();
     frame_set(frame);
     try {
-        return Reflect.apply(fn, self, args);
+        return apply(fn, self, args);
     } finally {
         frame_set(before);
     }
@@ -97,7 +99,8 @@ export class Context {
     }
     waitUntil(promise) {
         this.hold();
-        Promise.resolve(promise).then(
+        then(
+            resolved(promise),
             () => this.release(),
             (error) => {
                 report('waitUntil', error);
@@ -121,6 +124,7 @@ export class Context {
         event_end(this.id);
     }
 }
+hide(Frame, Context);
 
 const contexts = new Map(); // id -> Context
 export function addContext(context) {
@@ -129,7 +133,7 @@ export function addContext(context) {
 }
 export const newContext = (id) => addContext(new Context(id));
 export const contextOf = (id) => contexts.get(id);
-export const allContexts = () => [...contexts.values()];
+export const eachContext = (fn) => contexts.forEach(fn);
 
 // Settings of the node that reach JavaScript; setup() of worker.js fills them in.
 export const limits = { handlerBudgetMs: 300000, fetchTimeoutMs: 120000, outboundWebSockets: 32 };

@@ -82,6 +82,13 @@ function headOf(fields) {
     return text;
 }
 
+// A URL as it goes to the server: without fragment, and without user and password, which nobody sends.
+function addressOf(url) {
+    const at = url.indexOf('#');
+    const address = at < 0 ? url : url.slice(0, at);
+    return address.includes('@') ? address.replace(/^(https?:\/\/)[^/?]*@/, '$1') : address;
+}
+
 function lost(error) {
     if (error?.status === undefined) return error; // The caller's own.
     delete error.status;
@@ -113,7 +120,7 @@ async function once(context, method, url, fields, state, signal) {
             stopTimer(timer);
             signal?.removeEventListener('abort', aborted);
         };
-        const started = startFor(context, (event, id) => (source = fetch_start(event, id, method, url.replace(/#.*$/, ''), headOf(fields), length)));
+        const started = startFor(context, (event, id) => (source = fetch_start(event, id, method, addressOf(url), headOf(fields), length)));
         signal?.addEventListener('abort', aborted, { once: true });
         timer = startTimer(context, limits.fetchTimeoutMs, () => give(new Error(`The server did not answer within ${limits.fetchTimeoutMs / 1000} seconds.`)));
         started.then(

@@ -3,6 +3,7 @@
 // It is open, or held by one critical section. While it is held nothing comes in but what the section itself waits for. What is refused
 // waits in the order of its arrival, and so do those who want to hold the gate; each gets a turn of its own when the gate has opened.
 import { startTimer } from './core.js';
+import { push } from './primordials.js';
 
 const DEPTH_MAX = 64;
 
@@ -34,7 +35,7 @@ export class Gate {
     }
     // fn runs in a turn of its own when everything before it has come in.
     queue(fn) {
-        this.#waiting.push(fn);
+        push(this.#waiting, fn);
         this.#next();
     }
     // Closes it for the section, at once even before those that wait: what asks for it has come in already. False: another one holds it;

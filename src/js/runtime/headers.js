@@ -3,6 +3,7 @@
 // Fields are kept as they were given, [lower-case name, value, name as written], in order; sorting and joining happen when
 // somebody iterates. That makes the two ends that matter, a head that comes in and one that goes out, cheap.
 import { shape } from './core.js';
+import { Map } from './primordials.js';
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const BAD_VALUE = /[\0\r\n]/;
@@ -22,6 +23,14 @@ function valueOf(value) {
     if (BAD_VALUE.test(value)) throw new TypeError('Invalid header value.');
     return value;
 }
+
+// A field more.
+const add = (fields, lower, value, name) => {
+    const at = fields.length;
+    fields[at] = lower;
+    fields[at + 1] = value;
+    fields[at + 2] = name;
+};
 
 const need = (count, given, name) => {
     if (given < count) throw new TypeError(`Failed to execute '${name}' on 'Headers': ${count} argument${count > 1 ? 's' : ''} required, but only ${given} present.`);
@@ -111,7 +120,7 @@ export class Headers {
         name = nameOf(name);
         value = valueOf(value);
         const lower = name.toLowerCase();
-        this.#change().push(lower, value, name);
+        add(this.#change(), lower, value, name);
     }
     delete(name) {
         need(1, arguments.length, 'delete');
@@ -137,7 +146,7 @@ export class Headers {
     getSetCookie() {
         const fields = this.#all();
         const values = [];
-        for (let i = 0; i < fields.length; i += 3) if (fields[i] === COOKIE) values.push(fields[i + 1]);
+        for (let i = 0; i < fields.length; i += 3) if (fields[i] === COOKIE) values[values.length] = fields[i + 1];
         return values;
     }
     has(name) {
@@ -159,7 +168,7 @@ export class Headers {
             if (at >= 0) fields.splice(at, 3);
             at = i;
         }
-        if (at < 0) fields.push(lower, value, name);
+        if (at < 0) add(fields, lower, value, name);
         else {
             fields[at + 1] = value;
             fields[at + 2] = name;
@@ -173,12 +182,12 @@ export class Headers {
         for (let i = 0; i < fields.length; i += 3) {
             const known = names.get(fields[i]);
             if (known === undefined) names.set(fields[i], [fields[i + 1]]);
-            else known.push(fields[i + 1]);
+            else known[known.length] = fields[i + 1];
         }
         const pairs = [];
         for (const name of [...names.keys()].sort()) {
-            if (name === COOKIE) for (const value of names.get(name)) pairs.push([name, value]);
-            else pairs.push([name, names.get(name).join(', ')]);
+            if (name === COOKIE) for (const value of names.get(name)) pairs[pairs.length] = [name, value];
+            else pairs[pairs.length] = [name, names.get(name).join(', ')];
         }
         return pairs;
     }

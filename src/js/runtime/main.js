@@ -33,6 +33,7 @@ import { wireMessage } from './wire_session.js';
 import './wire_cell.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
+import { Map, WeakSet } from './primordials.js';
 
 expose({ Body, Headers, Request, Response });
 fillGaps();
@@ -49,10 +50,10 @@ function rejections(list) {
         if (list[i]) open.set(list[i + 1], list[i + 2]);
         else if (!open.delete(list[i + 1]) && told.delete(list[i + 1])) reportRejection(true, list[i + 1], undefined);
     }
-    for (const [promise, reason] of open) {
+    open.forEach((reason, promise) => {
         told.add(promise);
         reportRejection(false, promise, reason);
-    }
+    });
 }
 const told = new WeakSet(); // promises whose rejection was reported
 

@@ -6,6 +6,7 @@ import { absent, currentContext, expose, startTimer, webInterfaces } from './cor
 import { Blob, File, blobBytes, blobOf, fileOf } from './blob.js';
 import { DOMException, Event, EventTarget, dispatch, handlerAttributes, hears, messageEvent, reportUncaught, trust } from './events.js';
 import { Headers } from './headers.js';
+import { WeakMap } from './primordials.js';
 
 const { clone } = host;
 const MAKE = Object.freeze({});
@@ -22,7 +23,7 @@ function task(fn) {
     const context = currentContext();
     if (context === undefined || context.ended) return void resolved.then(fn);
     const queue = queues.get(context);
-    if (queue !== undefined) return void queue.push(fn);
+    if (queue !== undefined) return void (queue[queue.length] = fn);
     const first = [fn];
     queues.set(context, first);
     startTimer(context, 0, () => {

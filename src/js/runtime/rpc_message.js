@@ -20,6 +20,7 @@ import { URL } from './url.js';
 import { newStub, promiseOf, propertyOf, stubRef } from './rpc.js';
 import { isTarget, isTargetProxy, newTarget } from './rpc_target.js';
 import { newFetcher, channelOf } from './service.js';
+import { push } from './primordials.js';
 
 const { value_kind, message_copy, class_name, entries, report } = host;
 
@@ -80,7 +81,7 @@ class Encoder {
 
     #place(container, key, value) {
         if (value instanceof Beside) {
-            this.#slots.push(container, key, value.number);
+            push(this.#slots, container, key, value.number);
             value = null;
         }
         container[key] = value;
@@ -91,9 +92,9 @@ class Encoder {
             refuse(v);
         }
         const number = this.#types.length;
-        this.#types.push(type);
-        this.#payloads.push(payload);
-        this.#live.push(live);
+        push(this.#types, type);
+        push(this.#payloads, payload);
+        push(this.#live, live);
         const beside = new Beside(number);
         if (v !== null) this.#seen.set(v, beside);
         return beside;
@@ -233,7 +234,7 @@ class Encoder {
         const ref = stubRef(v);
         if (ref !== undefined) {
             const client = ref.client(); // Throws when it was disposed, or belongs to another event.
-            if (this.#ownership !== DUPLICATE) (this.#given ??= []).push(ref);
+            if (this.#ownership !== DUPLICATE) push(this.#given ??= [], ref);
             if (this.#ownership === RETURN && client.context === this.#context) client.hold();
             return this.#beside(v, 'stub', null, client.retain());
         }
@@ -289,7 +290,7 @@ export function settleMessage(message) {
     if (message === undefined || message.live === null) return undefined;
     const waits = [];
     message.data.types.forEach((type, i) => {
-        if (type === 'promise' && !('data' in message.live[i])) waits.push(message.live[i].then((result) => (message.live[i] = result)));
+        if (type === 'promise' && !('data' in message.live[i])) push(waits, message.live[i].then((result) => (message.live[i] = result)));
     });
     return waits.length === 0 ? undefined : Promise.all(waits);
 }
@@ -305,7 +306,7 @@ function makeError({ name, message, dom }) {
 
 const pairs = (flat) => {
     const list = [];
-    for (let i = 0; i < flat.length; i += 2) list.push([flat[i], flat[i + 1]]);
+    for (let i = 0; i < flat.length; i += 2) push(list, [flat[i], flat[i + 1]]);
     return list;
 };
 const withBody = (holder, body, to, made) => {

@@ -7,6 +7,7 @@ import { runIn } from './core.js';
 import { trafficOf } from './rpc_target.js';
 import { ReadableStream, ownStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
+import { hide } from './primordials.js';
 
 const { message_copy } = host;
 
@@ -177,3 +178,5 @@ export function openWritable(share, context) {
         abort: end,
     });
 }
+
+hide(Share);

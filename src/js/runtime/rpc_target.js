@@ -11,6 +11,7 @@ import { currentFrame, runIn, startTimer } from './core.js';
 import { DUPLICATE, RETURN, decode, dropMessage, encode, encodeThrown, reportThrown, settleMessage } from './rpc_message.js';
 import { promiseOf, propertyOf, stubRef } from './rpc.js';
 import { channelOf } from './service.js';
+import { Set, hide } from './primordials.js';
 
 const { report, value_kind } = host;
 const PROXY = 1;
@@ -409,3 +410,5 @@ export function explicitTarget(context, v) {
 export const valueTarget = (context, v) => new LocalClient(context, new Receiver(v, isObject(v) ? (accessOf(v) ?? (channelOf(v) !== undefined ? CLASS : NONE)) : NONE, RESERVED), undefined, false);
 
 export { DUPLICATE };
+
+hide(Traffic, Call, Group);

@@ -19,6 +19,7 @@ import { LoopbackChannel, callContext, checkDepth, serveCall, serveFetch } from 
 import { scriptName } from './bindings.js';
 import { ReadableStream, bytesOf, ownStream, sourceStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
+import { hide, push } from './primordials.js';
 
 const { call_start, call_cancel, call_reply, pipe_open, pipe_write, pipe_close, source_read, source_close, ws_pack, ws_unpack } = host;
 
@@ -144,9 +145,9 @@ function ship(message, context, pipes) {
     }
     const beside = types.map((type, i) => {
         switch (type) {
-            case 'readable': return pipes.push(outgoing(context, live[i])) - 1;
-            case 'writable': return pipes.push(incoming(context, live[i])) - 1;
-            case 'signal': return live[i].aborted ? -1 : pipes.push(watched(context, live[i])) - 1;
+            case 'readable': return push(pipes, outgoing(context, live[i])) - 1;
+            case 'writable': return push(pipes, incoming(context, live[i])) - 1;
+            case 'signal': return live[i].aborted ? -1 : push(pipes, watched(context, live[i])) - 1;
             case 'service': return live[i].address;
             default: return null;
         }
@@ -179,7 +180,7 @@ function shipBody(state, context, pipes, holds) {
     }
     const bytes = state.kind === 'bytes' ? state.value.length : state.length;
     const stream = runIn(context.frame, () => state.stream);
-    return { kind: 'source', value: pipes.push(outgoingBody(context, stream, holds)) - 1, length: bytes };
+    return { kind: 'source', value: push(pipes, outgoingBody(context, stream, holds)) - 1, length: bytes };
 }
 
 const unshipBody = (body, pipes) => (body === null ? null : new BodyState(body.kind, body.kind === 'source' ? pipes[body.value] : body.value, null, body.length));
@@ -368,3 +369,5 @@ function callMethod(context, { entrypoint, props, path, message }, pipes) {
         },
     );
 }
+
+hide(RemoteCall);

@@ -73,7 +73,7 @@ export async function readAll(stream) {
     const chunks = [];
     let length = 0;
     await eachChunk(stream, (bytes) => {
-        chunks.push(bytes);
+        chunks[chunks.length] = bytes;
         length += bytes.byteLength;
     });
     if (chunks.length === 1 && chunks[0].byteLength === chunks[0].buffer.byteLength) return chunks[0];

@@ -1,6 +1,7 @@
 // timers.js: setTimeout and its family, queueMicrotask, scheduler. runtime.md 5.7.
 import { currentContext, expose, needContext, startTimer, stopTimer } from './core.js';
 import { reportUncaught } from './events.js';
+import { Map, Set } from './primordials.js';
 
 const MAX_TIMERS = 10000;
 

@@ -8,6 +8,7 @@ import { CloseEvent, DOMException, ErrorEvent, Event, EventTarget, dispatch, han
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { compatibility } from './globals.js';
 import { parseUrlParts } from './url.js';
+import { Map, hide, push, then } from './primordials.js';
 
 const { answer_websocket, ws_connect, ws_listen, ws_send, ws_unsent, ws_close, ws_abort, ws_pack, ws_unpack, utf8_encode } = host;
 
@@ -131,7 +132,12 @@ class End {
     // From a Local: kept until this end is accepted, and then delivered in a task.
     post(kind, a, b, c) {
         if (this.state === RELEASED) return;
-        (this.waiting ??= []).push(kind, a, b, c);
+        const waiting = (this.waiting ??= []);
+        const at = waiting.length;
+        waiting[at] = kind;
+        waiting[at + 1] = a;
+        waiting[at + 2] = b;
+        waiting[at + 3] = c;
         if (this.state === ACCEPTED) this.#drain();
     }
     #drain() {
@@ -212,6 +218,8 @@ class End {
     }
 }
 
+hide(Wire, Local, Pump, End);
+
 export class WebSocket extends EventTarget {
     #end;
     #url = null;
@@ -237,8 +245,9 @@ export class WebSocket extends EventTarget {
 
     #connect(context, target, offered) {
         const end = this.#end;
-        connect(context, target, [], offered).then(
-            ([wire, protocol]) => {
+        then(
+            connect(context, target, [], offered),
+            ({ wire, protocol }) => {
                 if (end.state !== CONNECTING) return wire.abort(); // close() came first
                 this.#protocol = protocol;
                 end.state = WAITING;
@@ -477,7 +486,7 @@ export async function answerWebSocket(context, socket, fields) {
     for (let i = 0; i < fields.length; i += 2) {
         const name = fields[i].toLowerCase();
         if (name === 'sec-websocket-protocol') protocol = fields[i + 1];
-        else if (name !== 'upgrade' && name !== 'connection' && name !== 'content-length' && name !== 'transfer-encoding' && !name.startsWith('sec-websocket-')) others.push(fields[i], fields[i + 1]);
+        else if (name !== 'upgrade' && name !== 'connection' && name !== 'content-length' && name !== 'transfer-encoding' && !name.startsWith('sec-websocket-')) push(others, fields[i], fields[i + 1]);
     }
     const far = end.peer === null ? end.link.number : undefined; // The socket of a cell.
     const handle = await startFor(context, answer_websocket, 101, '', others, protocol, far);
@@ -556,7 +565,7 @@ function protocolsOf(protocols) {
     return list;
 }
 
-// A promise of [Wire, protocol]. target: { protocol, host, hostname, port, path }.
+// A promise of { wire, protocol }. target: { protocol, host, hostname, port, path }.
 async function connect(context, target, fields, protocols) {
     const secure = target.protocol === 'wss:' || target.protocol === 'https:';
     const hostname = target.hostname[0] === '[' ? target.hostname.slice(1, -1) : target.hostname;
@@ -571,7 +580,7 @@ async function connect(context, target, fields, protocols) {
             context.release();
         };
     }
-    return [wire, protocol];
+    return { wire, protocol };
 }
 
 // A hook of fetch: what asks for "Upgrade: websocket" gives a response with a socket that waits for accept().
@@ -581,11 +590,11 @@ export function fetchWebSocket(url, request, context, makeResponse) {
     let protocols = [];
     for (const [name, value] of request.headers) {
         if (name === 'sec-websocket-protocol') protocols = value.split(',').map((p) => p.trim());
-        else if (name !== 'upgrade' && name !== 'connection' && name !== 'host' && !name.startsWith('sec-websocket-')) others.push(name, value);
+        else if (name !== 'upgrade' && name !== 'connection' && name !== 'host' && !name.startsWith('sec-websocket-')) push(others, name, value);
     }
-    return connect(context, parseUrlParts(url), others, protocols).then(([wire, protocol]) => {
+    return then(connect(context, parseUrlParts(url), others, protocols), ({ wire, protocol }) => {
         const fields = ['Upgrade', 'websocket', 'Connection', 'Upgrade'];
-        if (protocol !== '') fields.push('Sec-WebSocket-Protocol', protocol);
+        if (protocol !== '') push(fields, 'Sec-WebSocket-Protocol', protocol);
         return makeResponse(101, 'Switching Protocols', fields, url, false, null, received(wire, protocol));
     });
 }

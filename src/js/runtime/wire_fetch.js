@@ -14,6 +14,7 @@ import { need } from './wire_session.js';
 import { WireSocket } from './wire_socket.js';
 import { ReceivedReadable, SentReadable } from './wire_streams.js';
 import { FAILURE, FETCH, HEAD } from './wire_kinds.js';
+import { hide } from './primordials.js';
 
 const { isArray } = Array;
 
@@ -160,3 +161,5 @@ export class ServedFetch {
         this.cancel();
     }
 }
+
+hide(Asked, ServedFetch);

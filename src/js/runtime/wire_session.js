@@ -12,6 +12,7 @@ import { channelAt } from './service_remote.js';
 import { ServedFetch } from './wire_fetch.js';
 import { ReceivedReadable, ReceivedWritable, SentReadable, SentWritable } from './wire_streams.js';
 import { ABORTED, CALL, CANCEL, CLOSED, FAILURE, FETCH, FINISH, HEAD, RELEASE, RESULT, TEXT } from './wire_kinds.js';
+import { Map, hide, push } from './primordials.js';
 
 const { wire_close, wire_send, wire_served } = host;
 const { isInteger } = Number;
@@ -113,7 +114,9 @@ export class Session {
             return this.#end(undefined);
         }
         const reason = aborted === null ? new Error(this.server === undefined ? NO_LONGER : NEVER) : aborted.reason;
-        for (const [id, answer] of this.#answers ?? []) if (!answer.settled) this.fail(id, encodeThrown(reason, this.context));
+        this.#answers?.forEach((answer, id) => {
+            if (!answer.settled) this.fail(id, encodeThrown(reason, this.context));
+        });
         this.close();
     }
     // The host takes the wire, with what comes over it: its number.
@@ -343,7 +346,7 @@ export class Session {
     // Gives the thing an id, by which both sides speak of it, once the message has been sent.
     flow(thing) {
         thing.id = this.newId();
-        this.#after.push((sent) => {
+        push(this.#after, (sent) => {
             if (sent) {
                 (this.#flows ??= new Map()).set(thing.id, thing);
                 thing.start();
@@ -363,7 +366,7 @@ export class Session {
     }
     #export(client) {
         if (client instanceof WireClient && client.session === this && !this.over) { // It goes home.
-            this.#after.push(() => client.release());
+            push(this.#after, () => client.release());
             return -client.id;
         }
         let it = this.#exported?.get(client);
@@ -372,9 +375,9 @@ export class Session {
             (this.#exports ??= new Map()).set(it.id, it);
             (this.#exported ??= new Map()).set(client, it);
             this.#open++;
-        } else this.#after.push(() => client.release());
+        } else push(this.#after, () => client.release());
         it.refs++;
-        this.#after.push((sent) => sent || this.#released(it.id, 1));
+        push(this.#after, (sent) => sent || this.#released(it.id, 1));
         return it.id;
     }
     #released(id, count) {
@@ -589,3 +592,5 @@ export function wireMessage(handle, event, kind, id, value) {
     }
     session.arrive(kind, id, value);
 }
+
+hide(Session, WireClient, Question, Answer, SentSignal, ReceivedSignal);

@@ -4,6 +4,7 @@
 import { CLOSING as TOLD_CLOSING, ENDED as TOLD_ENDED, MESSAGE as TOLD_MESSAGE } from './websocket.js';
 import { need } from './wire_session.js';
 import { BINARY, CLOSING, ENDED, TEXT } from './wire_kinds.js';
+import { hide, push } from './primordials.js';
 
 const { wire_listen } = host;
 
@@ -41,7 +42,7 @@ export class WireSocket {
     }
     #post(kind, id, value) {
         if (!this.#open) return;
-        if (this.#sent !== null) this.#sent.push([kind, id, value]);
+        if (this.#sent !== null) push(this.#sent, [kind, id, value]);
         else this.session.send(kind, id, value);
         if (kind === CLOSING) {
             this.#out = false;
@@ -90,7 +91,7 @@ export class WireSocket {
         this.#end();
     }
     #tell(kind, a, b, c) {
-        if (this.target === null) this.#waiting.push([kind, a, b, c]);
+        if (this.target === null) push(this.#waiting, [kind, a, b, c]);
         else this.target.receive(kind, a, b, c);
     }
     #settle() {
@@ -104,3 +105,5 @@ export class WireSocket {
         this.session.drop();
     }
 }
+
+hide(WireSocket);

@@ -11,6 +11,7 @@ import { ReadableStream, bytesOf, ownStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';
 import { need } from './wire_session.js';
 import { CHUNK, CREDIT, END, STOP, VALUE } from './wire_kinds.js';
+import { hide, push } from './primordials.js';
 
 const WINDOW = 65536;
 const VALUE_COST = 4096;
@@ -208,7 +209,7 @@ export class ReceivedReadable extends Receiver {
         if (this.finish()) this.#push({ kind: STOP, value: error, cost: 0 });
     }
     #push(item) {
-        this.#queue.push(item);
+        push(this.#queue, item);
         this.#pull?.();
         this.#pull = null;
     }
@@ -299,3 +300,5 @@ export class SentWritable extends Receiver {
         if (this.finish()) this.share.release();
     }
 }
+
+hide(Flow);

@@ -1,5 +1,5 @@
 // worker.js: loads a Worker and delivers its events. runtime.md 2, 3.2, 4.
-import { allContexts, contextOf, limits, markPlatform, newContext, replaceable, setFrame, shape, startFor, startTimer } from './core.js';
+import { contextOf, eachContext, limits, markPlatform, newContext, replaceable, setFrame, shape, startFor, startTimer } from './core.js';
 import { inboundRequest, isResponse, flatHeaders, ownStatusText, responseEncoding } from './http.js';
 import { bodyState, BodyState, encodedBody } from './body.js';
 import { ReadableStream, bytesOf } from './streams.js';
@@ -10,6 +10,7 @@ import { newNamespace } from './durable.js';
 import { hangUp } from './service_local.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
+import { Map, hide, resolved, then } from './primordials.js';
 
 const { now, request_head, answer, answer_start, answer_write, report, run_failed } = host;
 
@@ -165,25 +166,26 @@ class Task {
         startTimer(this.context, 0, () => this.done());
     }
 }
+hide(Task);
 
 
 // Called by the host every few seconds while events run: ends those that are over their time. runtime.md 2.6.
 export function sweep() {
     const at = now();
-    for (const context of allContexts()) {
+    eachContext((context) => {
         context.cell?.sweep(at);
-        if (context.task === null || context.sockets > 0) continue;
+        if (context.task === null || context.sockets > 0) return;
         context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
-        if (at - (context.settledAt ?? context.startedAt) < limits.handlerBudgetMs) continue;
+        if (at - (context.settledAt ?? context.startedAt) < limits.handlerBudgetMs) return;
         if (context.settledAt === null) {
             report('fetch', new Error(`The handler did not settle within ${limits.handlerBudgetMs / 1000} seconds.`));
             answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${limits.handlerBudgetMs / 1000} seconds`);
         } else {
-            if (context.task.reader !== null && !context.task.answered) continue; // Somebody still reads the answer.
+            if (context.task.reader !== null && !context.task.answered) return; // Somebody still reads the answer.
             report('waitUntil', new Error(`waitUntil() did not settle within ${limits.handlerBudgetMs / 1000} seconds of the answer.`));
         }
         context.end();
-    }
+    });
 }
 
 // Content-Length: 0 tells of a body without bytes.
@@ -212,7 +214,8 @@ export function fetch(id, method, url, source, collected) {
         return fail(context, error);
     }
     if (isResponse(result)) return respond(context, method, result);
-    Promise.resolve(result).then(
+    then(
+        resolved(result),
         (response) => {
             if (isResponse(response)) respond(context, method, response);
             else fail(context, new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'."));
@@ -241,7 +244,7 @@ function fail(context, error) {
 function respond(context, method, response) {
     if (context.ended) return;
     if (response.webSocket !== null) {
-        answerWebSocket(context, response.webSocket, flatHeaders(response.headers)).then(() => context.task.done(), (error) => fail(context, error));
+        then(answerWebSocket(context, response.webSocket, flatHeaders(response.headers)), () => context.task.done(), (error) => fail(context, error));
         return;
     }
     if (response.status === 0) return fail(context, new TypeError('Return value from serve handler must not be an error response (like Response.error())'));
@@ -260,7 +263,8 @@ function respond(context, method, response) {
     } catch (error) {
         return fail(context, error);
     }
-    stream(context, response, state).then(
+    then(
+        stream(context, response, state),
         () => context.task.done(),
         (error) => {
             if (!context.task.gone) report('response body', error);

@@ -10,6 +10,13 @@ check('a Request', ({ origin }) => json(fetch(new Request(`${origin}/echo`, { me
 check('a Request and init', ({ origin }) => json(fetch(new Request(`${origin}/echo`, { headers: { a: '1' } }), { method: 'DELETE', headers: { b: '2' } })),
     { method: 'DELETE', path: '/echo', headers: { b: '2' }, body: '' });
 check('a URL object', async ({ origin }) => (await fetch(new URL('/text', origin))).text(), 'grüße');
+check('user and password in the URL are not sent', async ({ origin }) => {
+    const url = origin.replace('//', '//user:pw@');
+    const r = await fetch(`${url}/echo?a=@`);
+    const redirected = await fetch(`${origin}/redirect?to=${encodeURIComponent(`${url}/echo`)}`);
+    const where = (r) => r.url.replace(url, 'with').replace(origin, 'without');
+    return [where(new Request(`${url}/a`)), where(r), await r.json(), where(redirected), (await redirected.json()).headers];
+}, ['with/a', 'with/echo?a=@', { method: 'GET', path: '/echo?a=@', headers: {}, body: '' }, 'with/echo', {}]);
 check('properties of a response', async ({ origin }) => {
     const r = await fetch(`${origin}/text`);
     return [r.status, r.statusText, r.ok, r.redirected, r.url.replace(origin, ''), r.type, r.headers.get('content-type'), r.bodyUsed, r instanceof Response];

@@ -182,7 +182,7 @@ export class ByteController {
             } catch (error) {
                 return request.error(error);
             }
-            this.intos.push({ buffer, size: this.autoAllocate, at: 0, length: this.autoAllocate, filled: 0, min: 1, element: 1, make: U8, whose: DEFAULT, partial: false });
+            this.intos[this.intos.length] = { buffer, size: this.autoAllocate, at: 0, length: this.autoAllocate, filled: 0, min: 1, element: 1, make: U8, whose: DEFAULT, partial: false };
         }
         this.stream.reader.requests.push(request);
         this.pullIfNeeded();
@@ -232,7 +232,7 @@ export class ByteController {
                 }
             }
         }
-        this.intos.push(into);
+        this.intos[this.intos.length] = into;
         this.stream.reader.requests.push(request);
         if (this.intos.length === 1) this.pullIfNeeded();
     }
@@ -303,7 +303,7 @@ export class ByteController {
     }
     fillIntos() {
         const full = [];
-        while (this.intos.length > 0 && this.total > 0 && this.fillInto(this.intos[0])) full.push(this.intos.shift());
+        while (this.intos.length > 0 && this.total > 0 && this.fillInto(this.intos[0])) full[full.length] = this.intos.shift();
         return full;
     }
     converted(into) {
@@ -322,7 +322,7 @@ export class ByteController {
     respondedClosed(first) {
         if (first.whose === NONE) this.intos.shift();
         const full = [];
-        for (let i = pendingIntos(this.stream); i > 0; i--) full.push(this.intos.shift());
+        for (let i = pendingIntos(this.stream); i > 0; i--) full[full.length] = this.intos.shift();
         for (const into of full) this.commit(into);
     }
     respondedOpen(count, into) {
