@@ -163,6 +163,7 @@ static bool restless(struct real_loop *l)
 static int loop_poll(struct real_loop *l, uint64_t sleep_ns, struct epoll_event *events)
 {
     struct timespec t = {0}, *timeout = &t;
+    real_mail_settle(l);
     if (!restless(l)) {
         /* Whoever posts after this store sees it and wakes us; who posted before it is seen here. */
         atomic_store(&l->asleep, true);

@@ -97,6 +97,7 @@ struct real_loop {
     struct io_msg *inbox; /* Taken from mail and not handled yet, oldest first. */
     atomic_bool asleep; /* In epoll, or about to: who posts has to wake it. */
     int mail_fd;
+    unsigned owed; /* Messages to the control loop that it was not woken for yet. */
     atomic_bool signaled, stop_asked; /* signaled: look at the other one. */
     bool stopping;
     uint64_t canceled_serial; /* Stopping: ops up to this one were cancelled. */
@@ -179,6 +180,8 @@ uint64_t real_clock_ns(void);
 /* ---- mailbox.c ---- */
 void real_mail_push(struct real_loop *to, struct io_msg *m);
 void real_mail_run(struct real_loop *l);
+void real_mail_settle(
+    struct real_loop *l); /* Wakes the control loop if that is owed. Before the loop polls. */
 void real_wake(struct real_loop *l); /* From any thread. */
 
 /* ---- cpu.c ---- */

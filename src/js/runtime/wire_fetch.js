@@ -99,8 +99,9 @@ class Asked {
         }
         session.finish(this.id);
     }
+    // Also after the answer, when finish() closes the wire: an error would be made, with its stack, for nobody.
     lost() {
-        this.#settled(this.#deferred.reject, this.session.failure);
+        if (!this.#deferred.settled) this.#settled(this.#deferred.reject, this.session.failure);
     }
 }
 
