@@ -258,6 +258,16 @@ static void judge_shown(struct cell_truth *t, const struct cell_output *o, struc
     }
 }
 
+void cell_truth_runs(struct cell_truth *t, struct cd_str session, struct cd_str scope, uint64_t epoch)
+{
+    if (t->broken != NULL)
+        return;
+    struct truth_session *s = truth_session(t, session);
+    if (truth_epoch(truth_cell(t, scope), epoch)->owner != s)
+        truth_break(t, "I1", "%.*s: epoch %llu runs in %s, which never owned it", (int)scope.len, scope.ptr,
+                    (unsigned long long)epoch, s->name);
+}
+
 void cell_truth_output(struct cell_truth *t, const struct cell_output *o)
 {
     if (t->broken != NULL)
@@ -265,10 +275,13 @@ void cell_truth_output(struct cell_truth *t, const struct cell_output *o)
     struct truth_session *s = truth_session(t, o->session);
     struct truth_epoch *e = truth_epoch(truth_cell(t, o->scope), o->epoch);
     t->counts.outputs++;
-    judge_authority(t, s, o);
-    if (e->owner != s)
-        truth_break(t, "I1", "%.*s: an answer of epoch %llu left %s, which never owned it", (int)o->scope.len,
-                    o->scope.ptr, (unsigned long long)o->epoch, s->name);
+    if (e->owner == NULL)
+        truth_break(t, "I1", "%.*s: an answer of epoch %llu left %s, which nobody ever owned",
+                    (int)o->scope.len, o->scope.ptr, (unsigned long long)o->epoch, s->name);
+    if (e->owner == s)
+        judge_authority(t, s, o);
+    else
+        t->counts.passed_on++;
     if (o->txid > 0)
         judge_shown(t, o, e);
 }

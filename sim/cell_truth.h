@@ -50,8 +50,12 @@ void cell_truth_commit(struct cell_truth *t, struct cd_str scope, uint64_t epoch
 /* Of a whole database file, whose length is a multiple of page_size. */
 uint64_t cell_truth_pages(struct cd_str file, uint32_t page_size);
 
+/* The code of a cell runs in a process of session, at that epoch. */
+void cell_truth_runs(struct cell_truth *t, struct cd_str session, struct cd_str scope, uint64_t epoch);
+
 /* Something leaves the node of session at this moment: an answer, a frame, a request to the outside. It can
- * reveal the cell's transactions up to txid of epoch; txid 0: nothing of this epoch yet. */
+ * reveal the cell's transactions up to txid of epoch; txid 0: nothing of this epoch yet. What another session
+ * says of its cell may be passed on by any. */
 struct cell_output {
     struct cd_str session, scope;
     uint64_t epoch, txid;
@@ -82,7 +86,8 @@ bool cell_truth_alarm(const struct cell_truth *t, struct cd_str scope, struct ce
 
 /* For reports. */
 struct cell_truth_counts {
-    uint64_t changes, rows, slots, seals, claims, takeovers, outputs, revealing, folds, audits, restores;
+    uint64_t changes, rows, slots, seals, claims, takeovers, outputs, passed_on, revealing, folds, audits,
+        restores;
 };
 struct cell_truth_counts cell_truth_counts(const struct cell_truth *t);
 

@@ -54,7 +54,12 @@ static void alarm_runs(void *arg, struct cell *c, uint64_t id, const struct cell
 static void committed(void *arg, struct cell *c)
 {
     struct cells_nodes *nodes = arg;
-    cells_observe_commit(nodes->observe, c);
+    const struct sim_node *node = sim_node_of(cell_io(c));
+    for (unsigned i = 1; i <= SCN_NODES_MAX; i++) {
+        const struct cells_place *p = &nodes->place[i];
+        if (p->node != NULL && p->node->node == node && sim_node_life(node) == SIM_UP)
+            cells_observe_commit(nodes->observe, cells_life_session(p->life), c);
+    }
 }
 
 static struct cells_nodes *nodes_of(struct run *run)

@@ -64,9 +64,10 @@ static uint32_t page_size(struct cd_str file)
     return size == 1 ? 65536 : size;
 }
 
-void cells_observe_commit(struct cells_observe *o, struct cell *c)
+void cells_observe_commit(struct cells_observe *o, struct cd_str session, struct cell *c)
 {
     struct cd_str scope = cell_scope(c);
+    cell_truth_runs(o->truth, session, scope, cell_epoch(c));
     uint64_t txid = db_txid(cell_db(c));
     cd_buf_clear(&o->file);
     cd_buf_clear(&o->path);
@@ -109,8 +110,8 @@ void cells_observe_audit(struct cells_observe *o)
     run_note(
         o->run,
         "observers: %llu changes of the bucket, %llu rows in %llu slots, %llu claims, %llu takeovers, %llu "
-        "answers, %llu restores",
+        "answers, %llu of them passed on, %llu restores",
         (unsigned long long)n.changes, (unsigned long long)n.rows, (unsigned long long)n.slots,
         (unsigned long long)n.claims, (unsigned long long)n.takeovers, (unsigned long long)n.outputs,
-        (unsigned long long)n.restores);
+        (unsigned long long)n.passed_on, (unsigned long long)n.restores);
 }

@@ -11,8 +11,8 @@ struct cells_observe;
 struct cells_observe *cells_observe_new(struct run *run); /* Before any node has booted. */
 void cells_observe_free(struct cells_observe *o); /* After the simulation. */
 
-/* A cell of a node has just committed what it had to. */
-void cells_observe_commit(struct cells_observe *o, struct cell *c);
+/* A cell of a node, whose session that is, has just committed what it had to. */
+void cells_observe_commit(struct cells_observe *o, struct cd_str session, struct cell *c);
 void cells_observe_output(struct cells_observe *o, const struct cells_output *out);
 /* The process of session (empty: it has none yet) has fenced itself, or is dead. */
 void cells_observe_end(struct cells_observe *o, struct cd_str session, const char *cause);
