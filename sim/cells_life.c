@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cell/cell.h"
+#include "cell/tunnel.h"
 #include "fleet/node.h"
 #include "fleet/peer.h"
 #include "http/server.h"
@@ -24,13 +25,14 @@ struct cells_life {
     struct cells_life_opts o;
     struct io *control;
     struct cell_router *router;
+    struct cell_tunnels *tunnels;
     struct fleet_node *node;
     struct http_server *internal;
     struct io_op internal_op;
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
-    struct io_op stop_op;
-    bool ending, stopped;
+    struct io_op stop_op, tunnels_op;
+    bool crashed, ending, tunnels_stopped, stopped;
 };
 
 struct cells_life *cells_life_new(const struct cells_life_opts *opts)
@@ -39,6 +41,7 @@ struct cells_life *cells_life_new(const struct cells_life_opts *opts)
     CD_ASSERT(opts->loops >= 2 && opts->loops <= CELLS_LOOPS_MAX);
     l->o = *opts;
     l->router = cell_router_new(opts->loops);
+    l->tunnels = cell_tunnels_new(l->router);
     for (unsigned i = 0; i < opts->loops; i++)
         l->shard[i].life = l;
     return l;
@@ -49,6 +52,7 @@ void cells_life_free(struct cells_life *l)
     if (l == NULL)
         return;
     CD_ASSERT(l->node == NULL && l->internal == NULL && l->open_shards == 0);
+    cell_tunnels_free(l->tunnels);
     cell_router_free(l->router);
     cd_free(l);
 }
@@ -114,11 +118,20 @@ static void node_stopped(struct io_op *op, int status)
         l->stopped = true;
 }
 
+static void tunnels_stopped(struct io_op *op, int status)
+{
+    struct cells_life *l = CD_CONTAINER(op, struct cells_life, tunnels_op);
+    (void)status;
+    fleet_node_stop(l->node, &l->stop_op, node_stopped);
+}
+
 /* Cells first, then what they rest on. */
 static void stop_node(struct cells_life *l)
 {
-    if (l->ending && l->open_shards == 0 && l->node != NULL && !io_busy(&l->stop_op))
-        fleet_node_stop(l->node, &l->stop_op, node_stopped);
+    if (!l->ending || l->open_shards > 0 || l->node == NULL || l->tunnels_stopped)
+        return;
+    l->tunnels_stopped = true;
+    cell_tunnels_stop(l->tunnels, l->control, l->crashed, &l->tunnels_op, tunnels_stopped);
 }
 
 static void shard_gone(struct io *at, struct io_msg *m)
@@ -225,6 +238,7 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .halt = on_halt,
                                                          .hint = on_hint,
                                                          .arg = l});
+    cell_tunnels_join(l->tunnels, io, l->node);
 }
 
 static void on_answer(void *arg, struct cd_str scope, struct cd_str text)
@@ -249,7 +263,7 @@ void cells_life_boot(struct cells_life *l, struct io *io)
 void cells_life_unwind(struct cells_life *l, struct io *io)
 {
     struct cells_shard *s = &l->shard[io_loop_index(io)];
-    l->ending = true;
+    l->ending = l->crashed = true;
     if (io_loop_index(io) == 0) {
         stop_node(l);
         return;

@@ -156,19 +156,25 @@ void cell_body_close(struct cell *c, bool keep)
     c->storage = NULL;
     if (c->db == NULL)
         return;
+    /* Keeping it waits for the disk: a fence may come meanwhile, and c be forgotten. */
+    struct cell_shard *s = c->shard;
+    struct db *db = c->db;
+    c->db = NULL;
     struct cd_buf why = {0};
+    struct cd_buf scope = {0};
     struct cd_buf dir = {0};
-    if (!keep || db_close_snapshot(c->db, c->shard->o.limits.verify_local, &why) != 0) {
+    cd_buf_add_str(&scope, cd_str(c->scope));
+    cell_dir(&dir, s, cd_str(c->scope), c->epoch);
+    if (!keep || db_close_snapshot(db, s->o.limits.verify_local, &why) != 0) {
         if (keep)
-            cd_event(c->shard->o.io, CD_WARN, "cell_snapshot_failed", CD_Z("scope", c->scope),
+            cd_event(s->o.io, CD_WARN, "cell_snapshot_failed", CD_S("scope", cd_buf_str(&scope)),
                      CD_S("why", cd_buf_str(&why)));
         else
-            db_close(c->db);
-        cell_dir(&dir, c->shard, cd_str(c->scope), c->epoch);
-        int rc = db_remove(c->shard->o.io, cd_buf_cstr(&dir));
+            db_close(db);
+        int rc = db_remove(s->o.io, cd_buf_cstr(&dir));
         CD_MAYBE(rc == 0); /* The next start sweeps what stays. */
     }
-    c->db = NULL;
     cd_buf_deinit(&why);
+    cd_buf_deinit(&scope);
     cd_buf_deinit(&dir);
 }

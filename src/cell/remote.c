@@ -121,7 +121,8 @@ static void again_done(struct io_op *op, int status)
             cell_feed(c, CELL_EV_RETRY);
         cell_poke(c);
     }
-    again_soon(s);
+    if (status == IO_OK)
+        again_soon(s);
     cell_shard_settle(s);
 }
 

@@ -587,11 +587,13 @@ void cell_tunnels_start(struct cell_tunnels *h, const struct cell_tunnels_opts *
     h->o = *o;
 }
 
-void cell_tunnels_accept(struct cell_tunnels *h, struct io *io, struct io_stream *stream, struct cd_buf *rest)
+bool cell_tunnels_accept(struct cell_tunnels *h, struct io *io, struct io_stream *stream, struct cd_buf *rest)
 {
     CD_ASSERT(h->o.io == io); /* A node that serves has been started. */
-    struct tunnel *t = tunnel_new(h);
-    opened(t, stream, rest);
+    if (h->stopping)
+        return false;
+    opened(tunnel_new(h), stream, rest);
+    return true;
 }
 
 void cell_tunnels_stop(struct cell_tunnels *h, struct io *io, bool at_once, struct io_op *op,

@@ -12,6 +12,7 @@
 struct cell_router;
 struct cell_tunnels;
 struct fleet_authority;
+struct fleet_node;
 
 /* A stream to a session. */
 struct cell_dial {
@@ -36,9 +37,12 @@ struct cell_tunnels *cell_tunnels_new(struct cell_router *r);
 void cell_tunnels_free(struct cell_tunnels *t); /* NULL is fine. */
 /* On the control loop, as soon as this node has a session. Before it calls of other nodes' cells wait. */
 void cell_tunnels_start(struct cell_tunnels *t, const struct cell_tunnels_opts *o);
-/* A stream that another node asked for: it is ours from now on, and rest (emptied) is what came behind. */
-void cell_tunnels_accept(struct cell_tunnels *t, struct io *io, struct io_stream *stream,
-                         struct cd_buf *rest);
+/* The same over the peer calls of a node that has just been started: the endpoint, and dialing. */
+void cell_tunnels_join(struct cell_tunnels *t, struct io *io, struct fleet_node *n);
+/* A stream that another node asked for: it is ours from now on, and rest (emptied) is what came behind.
+ * False: we are stopping, and it is still the caller's. */
+CD_MUST_USE bool cell_tunnels_accept(struct cell_tunnels *t, struct io *io, struct io_stream *stream,
+                                     struct cd_buf *rest);
 /* When the shards are closed: sends what is left to send, for a second at most, and closes all. at_once: of a
  * crash. done comes when nothing is open. Once; also when it was never started. */
 void cell_tunnels_stop(struct cell_tunnels *t, struct io *io, bool at_once, struct io_op *op,

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/ip.h"
 #include "cell/cell.h"
+#include "cell/tunnel.h"
 #include "deploy/manifest.h"
 #include "js/cell_splice.h"
 #include "js/cells.h"
@@ -558,12 +559,14 @@ int cli_serve(struct cli *c)
         cd_list_init(&s->shard[i].waiting);
     }
     s->router = cell_router_new(1 + s->shards);
+    s->tunnels = cell_tunnels_new(s->router);
     rc = c->run_node(c, &node);
     if (rc == 0 && s->fenced)
         rc = CD_EFENCED;
     else if (rc == 0 && s->failure.len > 0)
         rc = cli_fail_text(c, cd_buf_str(&s->failure));
     cli_generation_free(s->current);
+    cell_tunnels_free(s->tunnels);
     cell_router_free(s->router);
     cd_map_deinit(&s->hints);
     cd_buf_deinit(&s->data_dir);

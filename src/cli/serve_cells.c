@@ -3,6 +3,7 @@
 #include "cli/serve_internal.h"
 
 #include "cell/cell.h"
+#include "cell/tunnel.h"
 #include "fleet/node.h"
 #include "js/cells.h"
 
@@ -167,6 +168,7 @@ void cli_serve_node_start(struct serve *s)
                                          .hint = on_hint,
                                          .arg = s};
     s->node = fleet_node_start(&opts);
+    cell_tunnels_join(s->tunnels, s->control, s->node);
 }
 
 static int node_wait(struct serve *s, const bool *what, struct cd_buf *why)
@@ -197,6 +199,8 @@ void cli_serve_node_stop(struct serve *s)
     struct io_op op = {0};
     if (s->node == NULL)
         return;
+    cell_tunnels_stop(s->tunnels, s->control, false, &op, NULL);
+    (void)io_await(&op, IO_FOREVER); /* A second at most. */
     fleet_node_stop(s->node, &op, NULL);
     (void)io_await(&op, IO_FOREVER); /* The log's own bounds end it. */
     fleet_node_free(s->node);

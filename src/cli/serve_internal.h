@@ -12,6 +12,7 @@
 
 struct cell_router;
 struct cell_shard;
+struct cell_tunnels;
 struct fleet_node;
 struct js_cells;
 struct js_splices;
@@ -46,6 +47,7 @@ struct serve {
     struct cd_buf data_dir; /* Absolute. */
     uint64_t fd_limit;
     struct cell_router *router; /* owned */
+    struct cell_tunnels *tunnels; /* owned */
     struct fleet_node *node; /* owned; NULL: not started */
     struct io_signal node_news;
     bool node_tested; /* The bucket is one that celld can work with. */

@@ -47,7 +47,7 @@ static void accept_flow(void *arg)
         io_accept(&l->listener, &s, &op, NULL);
         if (io_await(&op, IO_FOREVER) != IO_OK)
             break;
-        cell_tunnels_accept(l->tunnels, io, &s, &rest);
+        assert_true(cell_tunnels_accept(l->tunnels, io, &s, &rest));
     }
     l->accepting = NULL;
 }

@@ -123,6 +123,24 @@ static void test_an_owner_that_says_nothing_ends_the_call_for_good(void **state)
     rig_free();
 }
 
+static void test_a_call_ends_when_its_owner_gives_no_sign_of_life(void **state)
+{
+    (void)state;
+    rig_open_two();
+    struct call *c = rig_call("C:1", "add 1");
+    rig_run(200);
+    assert_string_equal(c->got, "1 ");
+    rig_run(60000); /* Nothing is said, and the tunnel stays. */
+    assert_false(c->closed);
+    sim_pause(rig.other.node, IO_SEC(60));
+    rig_run(14000);
+    assert_false(c->closed);
+    rig_run(12000);
+    assert_true(c->closed && !c->retryable);
+    rig_run(60000);
+    rig_free();
+}
+
 static void test_a_route_is_not_used_beyond_the_lease_that_was_read(void **state)
 {
     (void)state;
@@ -236,6 +254,7 @@ CD_TESTS(tunnel, cmocka_unit_test(test_a_call_of_another_nodes_cell_is_answered_
          cmocka_unit_test(test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_next),
          cmocka_unit_test(test_a_call_that_finds_no_owner_ends_with_its_deadline_and_may_be_made_again),
          cmocka_unit_test(test_an_owner_that_says_nothing_ends_the_call_for_good),
+         cmocka_unit_test(test_a_call_ends_when_its_owner_gives_no_sign_of_life),
          cmocka_unit_test(test_a_route_is_not_used_beyond_the_lease_that_was_read),
          cmocka_unit_test(test_a_node_that_does_not_have_the_cell_says_so_and_the_next_look_finds_who_has_it),
          cmocka_unit_test(test_a_long_message_goes_in_parts), cmocka_unit_test(test_nonsense_ends_the_tunnel),
