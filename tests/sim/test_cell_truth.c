@@ -316,7 +316,7 @@ static void test_I1_epochs_and_transitions(void **state)
     slot(&h, B, 1, &T3);
     ends(&h, "I1"); /* Two sessions write one epoch. */
     two(&h);
-    shows(&h, B, 1, 2);
+    cell_truth_runs(h.t, cd_str(B), CD_STR(CELL), 1);
     ends(&h, "I1");
     two(&h);
     object(&h, &T1);
