@@ -141,6 +141,8 @@ static void refuse_with(struct serving *v, int status, const char *why)
 /* IO_OK: the body is there. Else the exchange has ended. */
 static int read_body(struct serving *v)
 {
+    if (v->x->head->body_len <= v->route->body_max) /* Once, not by doubling: some have tens of MiB. */
+        (void)cd_buf_reserve(&v->body, v->x->head->body_len);
     for (;;) {
         struct io_read r = {0};
         http_body_read(v->x, &r, NULL);

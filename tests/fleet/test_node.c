@@ -1,4 +1,5 @@
 /* Whole nodes, from their start to their end and again, and what their clients were told. */
+#include "fleet/peer_auth.h"
 #include "support/test.h"
 #include "town.h"
 
@@ -204,6 +205,52 @@ static void test_a_bucket_of_another_format_is_refused(void **state)
     town_close(&t);
 }
 
+static bool has_secret(struct town *t)
+{
+    struct sim_object o;
+    return sim_store_get_truth(t->sim, CD_STR(STORE_KEY_PEER_AUTH), &o);
+}
+
+static void test_nodes_of_a_fleet_share_a_secret_and_a_sole_one_needs_none(void **state)
+{
+    (void)state;
+    struct town t;
+    town_open(&t, 3);
+    town_start(&t, 0, "n1", "a");
+    town_start(&t, 1, "n2", "b");
+    assert_true(sim_run_until(t.sim, town_ready, &t.node[0], IO_SEC(5)));
+    assert_true(sim_run_until(t.sim, town_ready, &t.node[1], IO_SEC(5)));
+    const struct fleet_secret *a = fleet_node_secret(t.node[0].node), *b = fleet_node_secret(t.node[1].node);
+    assert_memory_equal(a->key, b->key, sizeof a->key);
+    assert_non_null(fleet_node_caller(t.node[0].node));
+    assert_true(has_secret(&t));
+    town_close(&t);
+
+    town_open(&t, 3);
+    t.node[0].sole = true;
+    town_start(&t, 0, "n1", "a");
+    assert_true(sim_run_until(t.sim, town_ready, &t.node[0], IO_SEC(5)));
+    assert_null(fleet_node_secret(t.node[0].node));
+    assert_null(fleet_node_caller(t.node[0].node));
+    assert_false(has_secret(&t));
+    town_close(&t);
+}
+
+static void test_a_secret_of_another_version_is_refused(void **state)
+{
+    (void)state;
+    struct town t;
+    town_open(&t, 3);
+    sim_store_put_truth(t.sim, CD_STR(STORE_KEY_PEER_AUTH), CD_STR("{\"v\":2,\"keys\":[]}"));
+    town_start(&t, 0, "n1", "a");
+    sim_run_for(t.sim, IO_SEC(5));
+    assert_int_equal(t.node[0].refused, 1);
+    assert_true(strstr(t.node[0].why, STORE_KEY_PEER_AUTH) != NULL);
+    struct store_lease l;
+    assert_false(read_lease(&t, "a", &l));
+    town_close(&t);
+}
+
 /* Rough weather: kills, stops, pauses, jumps of the clock, faults of the bucket. What the checks of the town
  * say must hold, and when all is calm again somebody serves. */
 static uint64_t storm(uint64_t seed, unsigned *acks, unsigned *fences)
@@ -268,4 +315,6 @@ CD_TESTS(node, cmocka_unit_test(test_a_node_starts_serves_and_stops_in_order),
          cmocka_unit_test(test_a_paused_node_fences_and_its_successor_has_everything),
          cmocka_unit_test(test_a_second_process_with_the_same_id_loses_nothing),
          cmocka_unit_test(test_a_bucket_of_another_format_is_refused),
+         cmocka_unit_test(test_nodes_of_a_fleet_share_a_secret_and_a_sole_one_needs_none),
+         cmocka_unit_test(test_a_secret_of_another_version_is_refused),
          cmocka_unit_test(test_storms_lose_nothing_and_end))
