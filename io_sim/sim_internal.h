@@ -195,6 +195,8 @@ struct sim_node {
     uint64_t true_ref_ns, local_ref_ns, paused_until_ns;
     int64_t wall_offset_ns;
     int32_t drift_ppm;
+    void (*usage)(void *arg, struct io_usage *usage); /* Of sim_on_usage. */
+    void *usage_arg;
     struct sim_console console[2]; /* Output, error; kept over lives. */
     struct sim_fs *fs; /* owned; made on first use */
     struct sim_disk disk;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cell/cell.h"
+#include "cell/keeper.h"
 #include "cell/tunnel.h"
 #include "fleet/node.h"
 #include "fleet/peer.h"
@@ -29,10 +29,12 @@ struct cells_life {
     struct fleet_node *node;
     struct http_server *internal;
     struct io_op internal_op;
+    struct cell_keeper *keeper;
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
-    struct io_op stop_op, tunnels_op;
+    struct io_op stop_op, tunnels_op, keeper_op;
     bool crashed, ending, tunnels_stopped, stopped;
+    bool keeping; /* The keeper is being stopped. */
 };
 
 struct cells_life *cells_life_new(const struct cells_life_opts *opts)
@@ -65,6 +67,14 @@ bool cells_life_stopped(const struct cells_life *l)
 struct cd_str cells_life_session(const struct cells_life *l)
 {
     return l->node == NULL ? (struct cd_str){0} : cd_str(fleet_node_self(l->node)->session);
+}
+
+unsigned cells_life_residents(const struct cells_life *l)
+{
+    unsigned n = 0;
+    for (unsigned i = 1; i < l->o.loops; i++)
+        n += l->shard[i].cells == NULL ? 0 : cell_shard_counts(l->shard[i].cells).resident;
+    return n;
 }
 
 /* ---- Shards ---- */
@@ -125,10 +135,25 @@ static void tunnels_stopped(struct io_op *op, int status)
     fleet_node_stop(l->node, &l->stop_op, node_stopped);
 }
 
+static void stop_node(struct cells_life *l);
+
+static void keeper_stopped(struct io_op *op, int status)
+{
+    struct cells_life *l = CD_CONTAINER(op, struct cells_life, keeper_op);
+    (void)status;
+    l->keeping = false;
+    stop_node(l);
+}
+
 /* Cells first, then what they rest on. */
 static void stop_node(struct cells_life *l)
 {
-    if (!l->ending || l->open_shards > 0 || l->node == NULL || l->tunnels_stopped)
+    if (l->ending && l->keeper != NULL) {
+        cell_keeper_stop(l->keeper, &l->keeper_op, keeper_stopped);
+        l->keeper = NULL;
+        l->keeping = true;
+    }
+    if (l->keeping || !l->ending || l->open_shards > 0 || l->node == NULL || l->tunnels_stopped)
         return;
     l->tunnels_stopped = true;
     cell_tunnels_stop(l->tunnels, l->control, l->crashed, &l->tunnels_op, tunnels_stopped);
@@ -184,6 +209,11 @@ static void on_ready(void *arg)
         l->shard[i].open_msg.handle = shard_open;
         io_post(l->control, i, &l->shard[i].open_msg);
     }
+    if (!l->ending)
+        l->keeper = cell_keeper_new(&(struct cell_keeper_opts){.io = l->control,
+                                                               .router = l->router,
+                                                               .high_mib = l->o.high_mib,
+                                                               .release = l->o.release});
 }
 
 static void on_halt(void *arg, enum fleet_halt how, const char *why)

@@ -36,6 +36,8 @@ struct cells_life_opts {
     unsigned resident_max, requests_max, activations_max;
     uint64_t idle_ns, proof_ns, operation_ns;
     int64_t alarm_resident_ms;
+    uint64_t high_mib; /* CELLD_MAX_RSS_MB */
+    bool release; /* CELLD_PRESSURE_OWNERSHIP */
     void (*halted)(void *arg, bool fenced, const char *why);
     void (*output)(void *arg, const struct cells_output *o);
     void *arg;
@@ -53,6 +55,8 @@ void cells_life_unwind(struct cells_life *l, struct io *io);
 /* On the control loop: serves no more, lets go of every cell, seals the log where it can. stopped follows. */
 void cells_life_stop(struct cells_life *l, struct io *io);
 bool cells_life_stopped(const struct cells_life *l);
+/* Cells with code in memory. */
+unsigned cells_life_residents(const struct cells_life *l);
 /* The session of this life; empty before it has one. */
 struct cd_str cells_life_session(const struct cells_life *l);
 

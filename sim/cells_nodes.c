@@ -8,6 +8,8 @@
 #include "sim/cells_observe.h"
 
 #define DRAIN_POLL_NS IO_MS(10)
+#define HIGH_MIB 100u /* Of memory; 80 is the low watermark. */
+#define USED_MIB 40u
 #define SUPERVISOR_NS IO_MS(500) /* How soon a process that ended by itself is started again. */
 
 struct cells_place { /* A node over all its lives. */
@@ -16,6 +18,7 @@ struct cells_place { /* A node over all its lives. */
     char id[8];
     struct cells_life *life;
     unsigned lives; /* Which of its lives that is. */
+    unsigned most; /* Cells in memory since it is short. */
     bool leaving; /* The supervisor has been told. */
 };
 
@@ -162,6 +165,8 @@ static struct cells_life *new_life(struct cells_place *p)
         .proof_ns = scn_get(s, SCN_CELLS_PROOF),
         .operation_ns = scn_get(s, SCN_CELLS_OPERATION),
         .alarm_resident_ms = 3600000,
+        .high_mib = HIGH_MIB,
+        .release = scn_get(s, SCN_CELLS_STICKY) == 0,
         .sole = scn_get(s, SCN_CELLS_SOLE) == 1,
         .batch_bytes = scn_get(s, SCN_CELLS_BATCH),
         .fold_rows = scn_get(s, SCN_CELLS_FOLD_ROWS),
@@ -176,6 +181,23 @@ static struct cells_life *new_life(struct cells_place *p)
     return cells_life_new(&o);
 }
 
+/* Its memory is short because of its cells, until there are half as many; or because of anything else. */
+static void usage(void *arg, struct io_usage *u)
+{
+    struct cells_place *p = arg;
+    unsigned cells = p->life == NULL ? 0 : cells_life_residents(p->life);
+    uint64_t mib = USED_MIB;
+    if (p->node->memory == SCN_MEMORY_OK)
+        p->most = 0;
+    else if (cells > p->most)
+        p->most = cells;
+    if (p->node->memory == SCN_MEMORY_OTHER)
+        mib = HIGH_MIB + 20;
+    else if (p->most > 0)
+        mib += (HIGH_MIB - USED_MIB + 20) * cells / p->most;
+    u->rss = mib << 20;
+}
+
 /* The first of the loops to boot makes the life. */
 static struct cells_life *life_of(struct run *run, struct fleet_node *n)
 {
@@ -184,6 +206,7 @@ static struct cells_life *life_of(struct run *run, struct fleet_node *n)
         p->nodes = run->cells;
         p->node = n;
         (void)snprintf(p->id, sizeof p->id, "n%u", n->index);
+        sim_on_usage(n->node, usage, p);
     }
     unsigned lives = sim_node_lives(n->node);
     if (p->lives != lives) {

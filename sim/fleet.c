@@ -236,6 +236,7 @@ void fleet_heal(struct run *run)
         if (n->node == NULL)
             continue;
         sim_clock_drift(n->node, 0);
+        n->memory = SCN_MEMORY_OK;
         bool known = sim_at_call(n->node, "any", 0, SIM_FAIL, IO_FAULT, NULL);
         CD_ASSERT(known);
         if (sim_node_life(n->node) != SIM_UP || n->draining)

@@ -56,6 +56,7 @@ struct fleet_node {
     bool draining; /* It ends by itself soon. */
     bool again; /* And is to be started again then. */
     bool crash_hit; /* Set when the armed call was made. */
+    enum scn_memory memory;
     bool retired; /* Switched off for good: the last audit does without it. */
 };
 

@@ -27,6 +27,8 @@ static const char *const action_texts[] = {
 #undef X
 };
 
+static const char *const memory_texts[] = {"ok", "cells", "other"};
+CD_STATIC_ASSERT(CD_COUNT(memory_texts) == SCN_MEMORY_COUNT, "every state of memory has a word");
 static const char *const disk_texts[] = {"full", "slow", "torn", "lost", "sync-fails", "ok"};
 CD_STATIC_ASSERT(CD_COUNT(disk_texts) == SCN_DISK_COUNT, "every state of a disk has a word");
 static const char *const effect_texts[] = {"hold-answer", "lose-answer", "lose-request", "throttle",
@@ -49,6 +51,11 @@ const char *scn_action_text(enum scn_action action)
 {
     CD_ASSERT(action < SCN_ACTION_COUNT);
     return action_texts[action];
+}
+
+const char *scn_memory_text(enum scn_memory m)
+{
+    return m < SCN_MEMORY_COUNT ? memory_texts[m] : NULL;
 }
 
 const char *scn_disk_text(enum scn_disk d)
@@ -153,7 +160,7 @@ static bool step_equal(const struct scn_step *a, const struct scn_step *b)
            who_equal(a->b, b->b) && a->both_ways == b->both_ways && a->kill == b->kill &&
            a->wipe == b->wipe && a->for_ns == b->for_ns && a->step_ns == b->step_ns &&
            a->drift_ppm == b->drift_ppm && a->ppm == b->ppm && strcmp(a->name, b->name) == 0 &&
-           strcmp(a->pattern, b->pattern) == 0 && a->nth == b->nth && a->disk == b->disk &&
+           strcmp(a->pattern, b->pattern) == 0 && a->nth == b->nth && a->disk == b->disk && a->memory == b->memory &&
            a->effect == b->effect;
 }
 

@@ -118,6 +118,7 @@ enum scn_kind {
     X(CELLS_IDLE, SCN_CELLS, "idle", SCN_TIME, 0, 0, 3600 * S, NULL)                                         \
     X(CELLS_PROOF, SCN_CELLS, "proof", SCN_TIME, 10 * S, 100 * MS, 600 * S, NULL)                            \
     X(CELLS_OPERATION, SCN_CELLS, "operation", SCN_TIME, 15 * S, 100 * MS, 600 * S, NULL)                    \
+    X(CELLS_STICKY, SCN_CELLS, "sticky", SCN_COUNT, 0, 0, 1, NULL)                                           \
     X(CELLS_WAKER, SCN_CELLS, "waker", SCN_TIME, 5 * S, 100 * MS, 600 * S, NULL)                             \
     X(CELLS_TIMEOUT, SCN_CELLS, "timeout", SCN_TIME, 10 * S, 100 * MS, 600 * S, NULL)                        \
     X(HTTP_CLIENTS, SCN_LOAD_HTTP, "clients", SCN_COUNT, 4, 1, SCN_CLIENTS_MAX, NULL)                        \
@@ -196,6 +197,7 @@ struct scn_who {
     X(SCN_DRAIN, "drain") /* a */                                                                            \
     X(SCN_SKEW, "skew") /* a, step_ns, drift_ppm */                                                          \
     X(SCN_DISK_IS, "disk") /* a, disk, nth, ppm */                                                           \
+    X(SCN_MEMORY_IS, "memory") /* a, memory */                                                               \
     X(SCN_HEAL, "heal") /* nothing */                                                                        \
     X(SCN_STORE_DOES, "store") /* a, name: operation or empty, pattern, store, for_ns, ppm */                \
     X(SCN_LATE_PUT, "late") /* pattern, for_ns */
@@ -217,6 +219,8 @@ enum scn_disk {
     SCN_DISK_OK,
     SCN_DISK_COUNT
 };
+/* Whether memory of a node is short, and what fills it: its cells, or something that they have nothing to do with. */
+enum scn_memory { SCN_MEMORY_OK, SCN_MEMORY_CELLS, SCN_MEMORY_OTHER, SCN_MEMORY_COUNT };
 enum scn_store_effect {
     SCN_STORE_HOLD_ANSWER,
     SCN_STORE_LOSE_ANSWER,
@@ -245,6 +249,7 @@ struct scn_step {
     char name[SCN_NAME_MAX], pattern[SCN_NAME_MAX];
     unsigned nth;
     enum scn_disk disk;
+    enum scn_memory memory;
     enum scn_store_effect effect;
     unsigned line; /* Of the file, for messages; not compared. */
 };
@@ -296,6 +301,7 @@ CD_MUST_USE int scn_available(const struct scn *s, const char *name, struct cd_b
 
 /* Words shared by reading and printing. NULL past the end. */
 const char *scn_disk_text(enum scn_disk d);
+const char *scn_memory_text(enum scn_memory m);
 const char *scn_store_effect_text(enum scn_store_effect e);
 void scn_print_who(struct cd_buf *out, struct scn_who who);
 

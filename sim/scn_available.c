@@ -147,7 +147,9 @@ static int check_call(const struct scn_step *p, const struct cast *cast, const c
 
 static int check_step(const struct scn_step *p, const struct cast *cast, const char *name, struct cd_buf *why)
 {
-    if ((p->action == SCN_STORE_DOES || p->action == SCN_LATE_PUT || p->action == SCN_DRAIN) && !cast->cells)
+    if ((p->action == SCN_STORE_DOES || p->action == SCN_LATE_PUT || p->action == SCN_DRAIN ||
+         p->action == SCN_MEMORY_IS) &&
+        !cast->cells)
         return refuse(why, name, p->line, scn_action_text(p->action), no_cells);
     if (p->action == SCN_JOIN && p->a.index <= cast->nodes) {
         cd_buf_addf(why, "%s:%u: n%u is in the fleet from the start", name, p->line, p->a.index);

@@ -134,6 +134,7 @@ static void print_action(struct cd_buf *out, const struct scn_step *p)
     case SCN_RESTART: cd_buf_addf(out, p->wipe ? " wipe" : ""); break;
     case SCN_SKEW: print_skew(out, p); break;
     case SCN_DISK_IS: print_nth(out, scn_disk_text(p->disk), p->nth); break;
+    case SCN_MEMORY_IS: cd_buf_addf(out, " %s", scn_memory_text(p->memory)); break;
     case SCN_STORE_DOES: print_store(out, p); break;
     case SCN_LATE_PUT:
         cd_buf_addf(out, " put %s", p->pattern);

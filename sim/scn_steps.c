@@ -195,6 +195,24 @@ static int read_disk(struct scn_reader *r, struct scn_step *p)
                                (int)at.len, at.ptr);
 }
 
+static int read_memory(struct scn_reader *r, struct scn_step *p)
+{
+    struct cd_str word;
+    int rc = want_node(r, &p->a);
+    if (rc == 0)
+        rc = scn_want_word(r, "cells, other or ok", &word);
+    if (rc != 0)
+        return rc;
+    for (unsigned i = 0; i < SCN_MEMORY_COUNT; i++) {
+        if (cd_str_eq(word, cd_str(scn_memory_text(i)))) {
+            p->memory = i;
+            return 0;
+        }
+    }
+    return scn_error(r, word, "unknown word '%.*s', want what fills its memory: cells, other or ok",
+                     (int)word.len, word.ptr);
+}
+
 static int read_heal(struct scn_reader *r, struct scn_step *p)
 {
     (void)r;
@@ -260,6 +278,7 @@ static int (*const readers[])(struct scn_reader *r, struct scn_step *p) = {
     [SCN_RESET] = read_reset,      [SCN_PAUSE] = read_node_time, [SCN_CRASH] = read_crash,
     [SCN_RESTART] = read_restart,  [SCN_JOIN] = read_node,       [SCN_DRAIN] = read_node,
     [SCN_SKEW] = read_skew,        [SCN_DISK_IS] = read_disk,    [SCN_HEAL] = read_heal,
+    [SCN_MEMORY_IS] = read_memory,
     [SCN_STORE_DOES] = read_store, [SCN_LATE_PUT] = read_late,
 };
 CD_STATIC_ASSERT(CD_COUNT(readers) == SCN_ACTION_COUNT, "every action is read");

@@ -222,6 +222,7 @@ static void do_to_node(struct run *run, const struct scn_step *p)
         sim_clock_drift(n->node, p->drift_ppm);
         break;
     case SCN_DISK_IS: do_disk(n, p); break;
+    case SCN_MEMORY_IS: n->memory = p->memory; break;
     case SCN_DRAIN:
         if (!fleet_drain(n))
             run_note(run, "drain n%u: is not up", n->index);
@@ -270,6 +271,7 @@ void steps_do(struct run *run, const struct scn_step *p)
     case SCN_RESTART:
     case SCN_SKEW:
     case SCN_DRAIN:
+    case SCN_MEMORY_IS:
     case SCN_DISK_IS: do_to_node(run, p); break;
     case SCN_STORE_DOES: do_store(run, p); break;
     case SCN_LATE_PUT: do_late(run, p); break;

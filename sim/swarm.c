@@ -387,6 +387,17 @@ static void plan_drain(struct plan *p)
     scn_add_step(p->scn, &restart);
 }
 
+/* And after a while it is enough again. */
+static void plan_memory(struct plan *p)
+{
+    struct scn_step t = plan_step(p, SCN_MEMORY_IS);
+    t.memory = chance(&p->rng, 3) ? SCN_MEMORY_OTHER : SCN_MEMORY_CELLS;
+    scn_add_step(p->scn, &t);
+    t.at_ns += plan_span(p, 1000, 20000);
+    t.memory = SCN_MEMORY_OK;
+    scn_add_step(p->scn, &t);
+}
+
 /* A crash in a request to the store. */
 static void plan_store_crash(struct plan *p)
 {
@@ -405,7 +416,7 @@ static void plan_store_crash(struct plan *p)
 static void plan_cells(struct plan *p)
 {
     static void (*const classes[])(struct plan *p) = {plan_store_cut, plan_store, plan_late, plan_drain,
-                                                      plan_store_crash};
+                                                      plan_store_crash, plan_memory};
     for (unsigned class = 0; class < CD_COUNT(classes); class ++) {
         bool off = chance(&p->rng, 2);
         uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);

@@ -73,7 +73,7 @@ void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms)
         arm(s);
 }
 
-static void timer_clear(struct cell_shard *s, struct cd_str scope)
+void cell_timer_clear(struct cell_shard *s, struct cd_str scope)
 {
     cd_free(take(s, scope));
 }
@@ -158,7 +158,7 @@ static void look(struct cell *c)
     if (!a.armed) {
         /* What it replaced may still be the proven state. */
         if (cell_proven(c, c->seq))
-            timer_clear(s, cd_str(c->scope));
+            cell_timer_clear(s, cd_str(c->scope));
         else
             cell_timer_set(s, cd_str(c->scope), now + RELOOK_MS);
         return;

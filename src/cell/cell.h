@@ -82,6 +82,8 @@ void cell_unpin(struct cell *c);
 CD_MUST_USE bool cell_request_begin(struct cell *c);
 void cell_request_end(struct cell *c);
 #define CELL_OVERLOAD_TEXT "cell overload: admission refused"
+#define CELL_CAPACITY_TEXT                                                                                   \
+    "CapacityExhausted: the node had no room for the cell within the operation deadline"
 
 /* ---- Parked sockets (cell/sockets.h is theirs) ---- */
 
@@ -149,6 +151,25 @@ struct cell_view {
     bool active;
     uint64_t idle_ns;
 };
+/* What it takes to shed cells, and what a scaler reads: counted, so that asking costs nothing. */
+struct cell_tally {
+    uint64_t occupied; /* Cells with a slot. */
+    uint64_t leaving; /* Of these, on their way out. */
+    uint64_t idle; /* Resident and not active. */
+    uint64_t activating, activation_waiting; /* With a permit, and waiting for one. */
+    uint64_t capacity_waiting; /* With a permit, and waiting for a slot. */
+    uint64_t shed; /* Let go of because memory was short, since the start. */
+};
+struct cell_tally cell_shard_tally(const struct cell_shard *s);
+
+/* What the control loop says of memory (cell/keeper.h). */
+struct cell_press {
+    bool engaged; /* Memory is short: no cell comes in. */
+    bool release; /* Cells that go give up their ownership too (CELLD_PRESSURE_OWNERSHIP). */
+    uint64_t floor; /* Idle cells go while more than these have a slot and are not on their way out. */
+};
+void cell_shard_press(struct cell_shard *s, const struct cell_press *p);
+
 struct cell_counts {
     unsigned known, resident, activating, waiting; /* Cells; waiting: for a permit or a slot. */
     uint64_t held; /* Effects behind output gates. */
@@ -157,7 +178,8 @@ struct cell_counts {
 void cell_shard_each(struct cell_shard *s, struct cd_str after,
                      bool (*each)(void *arg, const struct cell_view *v), void *arg);
 struct cell_counts cell_shard_counts(const struct cell_shard *s);
-/* Evicts a cell that is idle; done hears NULL (it is out of memory) or the reason of fleet.md 4.8. */
+/* Evicts a cell that is idle; done hears NULL (it is out of memory) or the reason of fleet.md 4.8, a literal. It
+ * may come from inside the call. */
 void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason),
                 void *arg);
 

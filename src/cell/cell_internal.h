@@ -144,13 +144,17 @@ struct cell {
     bool wake_later; /* Its frames wait for the timer. */
     bool proof_again; /* Its wait for a proof was cancelled by us. */
     bool leaving; /* Counted in shard.evicting. */
+    bool shed, release; /* Of the eviction at hand: for want of memory; its ownership goes too. */
+    bool refused; /* Its last eviction did not work: others go first. */
+    const char *refusal; /* Why; a literal. */
+    uint64_t covered; /* Its alarm of this inst_seq has a wake entry, or needs none. */
     bool gate_failed; /* The code is being stopped: nothing is held any more. */
     bool alarm_runs, had_alarm;
     bool entries; /* There may be something in wake/ about its alarm that is not settled. */
     bool retiring; /* That is being done. */
     struct cd_link turn; /* In shard.turn. */
     struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
-    struct cd_link idle; /* In shard.idle: awake and not active, the longest first. */
+    struct cd_link idle; /* In shard.idle or shard.refused: awake and not active, the longest first. */
     struct cd_link holding; /* In shard.holding: held is not empty. */
     bool storage_used; /* By code that has been stopped: its cursors and open writes go first. */
     bool why_retryable, why_reset;
@@ -195,7 +199,9 @@ struct cell_shard {
     bool feed_closing, alarm_again; /* alarm_again: its timer was cancelled by us. */
     uint64_t close_deadline_ns;
     struct cd_buf why; /* Of the fence. */
-    struct cd_list permits, slot_queue, recovering, turn, idle, holding, flows;
+    struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;
+    uint64_t idle_count, shed;
+    struct cell_press press;
     struct io_op turn_op; /* Busy: turn is not empty. */
     struct io_timer sweep;
     uint64_t proven, proven_moved_ns, swept_ns; /* As the last sweep saw it. */
@@ -226,6 +232,9 @@ void cell_feed(struct cell *c, enum cell_event e); /* The machine's next step, a
 void cell_fail_wires(struct cell *c, const struct cell_close *why); /* Those that the code has or parked. */
 void cell_poke(struct cell *c); /* The loop looks at c at its next turn. */
 void cell_touch(struct cell *c); /* Something of what makes it active changed. */
+void cell_idle_set(struct cell *c, bool idle); /* Behind all others that may go; or not among them. */
+void cell_evict_begin(struct cell *c); /* It is resident, and may go. */
+void cell_shard_shed(struct cell_shard *s); /* Memory is short: idle cells go, as far as they are to. */
 bool cell_active(const struct cell *c);
 struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
 void cell_shard_settle(struct cell_shard *s); /* Closing, and something ended: maybe it was the last. */
@@ -273,6 +282,7 @@ void cell_body_alarm(struct cell *c, bool note);
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */
 void cell_timer_by(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Unless it is earlier. */
+void cell_timer_clear(struct cell_shard *s, struct cd_str scope);
 void cell_timers_free(struct cell_shard *s);
 void cell_alarm_look(struct cell *c); /* Awake: fires what is due, sets the timer for what is not. */
 void cell_alarm_committed(struct cell *c, bool armed, int64_t due_ms, uint64_t inst_seq);

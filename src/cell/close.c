@@ -29,6 +29,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->recovering);
     cd_list_init(&s->turn);
     cd_list_init(&s->idle);
+    cd_list_init(&s->refused);
     cd_list_init(&s->holding);
     cd_list_init(&s->flows);
     cd_list_init(&s->routes);
@@ -100,7 +101,7 @@ void cell_closing_turn(struct cell *c)
         return;
     }
     if (c->state.phase == CELL_RESIDENT && (!cell_active(c) || now >= s->close_deadline_ns) && !c->doomed)
-        cell_feed(c, CELL_EV_EVICT);
+        cell_evict_begin(c);
     if (cell_phase_awake(c->state.phase) && now >= s->close_deadline_ns + 2 * s->o.limits.proof_ns)
         cell_reset(c, CD_STR("the node is stopping, and the log stores nothing"));
 }
@@ -184,6 +185,19 @@ void cell_shard_each(struct cell_shard *s, struct cd_str after,
     }
 }
 
+struct cell_tally cell_shard_tally(const struct cell_shard *s)
+{
+    struct cell_tally t = {.occupied = s->slots,
+                           .leaving = s->evicting,
+                           .idle = s->idle_count,
+                           .activating = s->activating,
+                           .capacity_waiting = s->slot_waiters,
+                           .shed = s->shed};
+    for (struct cd_link *k = cd_list_first(&s->permits); k != NULL; k = cd_list_next(&s->permits, k))
+        t.activation_waiting++;
+    return t;
+}
+
 struct cell_counts cell_shard_counts(const struct cell_shard *s)
 {
     struct cell_counts out = {.known = (unsigned)s->cells.count, .activating = s->activating};
@@ -208,6 +222,7 @@ void cell_check(struct cell_shard *s)
     unsigned slots = 0;
     unsigned permits = 0;
     unsigned leaving = 0;
+    uint64_t idle = 0;
     if (s->cells.count > CHECKED_MAX && s->checks++ % CHECK_EVERY != 0)
         return;
     for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n)) {
@@ -215,6 +230,7 @@ void cell_check(struct cell_shard *s)
         slots += c->state.slot;
         permits += c->state.permit;
         leaving += c->leaving;
+        idle += cd_link_linked(&c->idle);
         waiters += c->state.phase == CELL_WAITING_SLOT;
         bool queued = c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
                       c->state.phase == CELL_RECOVERING;
@@ -227,5 +243,5 @@ void cell_check(struct cell_shard *s)
     }
     CD_ASSERT(slots == s->slots && slots <= s->o.limits.resident_max);
     CD_ASSERT(permits == s->activating && permits <= s->o.limits.activations_max);
-    CD_ASSERT(leaving == s->evicting && waiters == s->slot_waiters);
+    CD_ASSERT(leaving == s->evicting && waiters == s->slot_waiters && idle == s->idle_count);
 }

@@ -95,7 +95,7 @@ static void stop(struct cell *c)
         if (c->alarm_runs)
             cell_alarm_lost(c);
     }
-    cd_link_remove(&c->idle);
+    cell_idle_set(c, false);
     s->o.code->stop(s->o.code_arg, c, c->state.cause, cd_buf_str(&c->why));
 }
 
@@ -151,13 +151,23 @@ static void evict_answer(struct cell *c, enum cell_phase before)
         return;
     void (*done)(void *arg, const char *reason) = c->evict_done;
     c->evict_done = NULL;
-    done(c->evict_arg, cell_asleep(c) ? NULL : now == CELL_DISCARDING ? "durability_failed" : "new_activity");
+    done(c->evict_arg, now == CELL_FENCED         ? "node_fenced"
+                       : cell_asleep(c)           ? NULL
+                       : now == CELL_DISCARDING   ? "durability_failed"
+                       : c->refused               ? c->refusal
+                       : c->look || c->alarm_runs ? "alarm_activity"
+                                                  : "new_activity");
 }
 
 void cell_feed(struct cell *c, enum cell_event e)
 {
     struct cell_shard *s = c->shard;
     enum cell_phase before = c->state.phase;
+    if (e == CELL_EV_NOT_PROVED) { /* Before its end is told: others go first from now on. */
+        c->refused = true;
+        if (cd_link_linked(&c->idle))
+            cell_idle_set(c, true);
+    }
     unsigned todo = cell_step(&c->state, e);
     const char *wrong = cell_state_check(&c->state);
     CD_ASSERT(wrong == NULL);

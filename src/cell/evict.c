@@ -1,16 +1,44 @@
 /* cell/evict.c: out of memory. fleet.md 4.8, 4.9. */
 #include "cell/cell_internal.h"
+#include "fleet/waker.h"
 #include "log/restore.h"
 
 /* ---- Proof ---- */
 
+/* The cell is about to be released: then its alarm needs somebody who finds it (8.3). */
+static bool cover(struct cell_flow *f)
+{
+    struct cell_shard *s = f->shard;
+    struct cell *c = f->cell;
+    struct db_alarm a = db_alarm(c->db);
+    c->covered = a.inst_seq;
+    if (!a.armed || CD_PLANT("cell.release_without_entry"))
+        return true;
+    char *scope = cd_str_dup(cd_str(c->scope));
+    struct store_alarm entry = {cd_str(scope), {c->epoch, a.inst_seq}, (uint64_t)a.due_ms};
+    c->entries = true; /* Also when we do not hear that it is there. */
+    int rc = fleet_wake_entry(s->o.io, io_bucket(s->o.io), &entry);
+    cd_free(scope);
+    return rc == IO_OK || CD_PLANT("cell.entry_unconfirmed");
+}
+
 static void prove(struct cell_flow *f)
 {
+    f->event = CELL_EV_NOT_PROVED;
     if (f->cell == NULL)
         return;
     uint64_t until = io_now_ns(f->shard->o.io) + f->shard->o.limits.proof_ns;
     int rc = cell_flow_proven(f, f->cell->seq, until);
-    f->event = rc == IO_OK ? CELL_EV_PROVED : CELL_EV_NOT_PROVED;
+    if (f->cell == NULL)
+        return;
+    f->cell->refusal = rc == IO_TIMEDOUT ? "durability_timeout" : "durability_failed";
+    if (rc == IO_OK && f->cell->release && !cover(f)) {
+        rc = IO_FAULT;
+        if (f->cell != NULL)
+            f->cell->refusal = "alarm_uncovered";
+    }
+    if (rc == IO_OK)
+        f->event = CELL_EV_PROVED;
 }
 
 void cell_prove(struct cell *c)
@@ -29,7 +57,28 @@ static bool restorable(struct cell_flow *f)
     struct log_restore r = {.io = s->o.io, .bucket = io_bucket(s->o.io), .scope = cd_str(scope)};
     int rc = log_restore(&r);
     cd_free(scope);
-    return rc == IO_OK && r.end == LOG_RESTORE_DONE && r.base_epoch == at.epoch && r.base_txid == at.txid;
+    if (rc != IO_OK || f->cell == NULL)
+        return false;
+    if (r.end == LOG_RESTORE_NO_DATA)
+        return at.txid == 0;
+    return r.end == LOG_RESTORE_DONE && r.base_epoch == at.epoch && r.base_txid == at.txid;
+}
+
+/* The record goes to nobody. Its file is gone, and no row of the epoch follows. */
+static bool give_back(struct cell_flow *f, uint64_t epoch)
+{
+    struct cell_shard *s = f->shard;
+    char *scope = cd_str_dup(cd_str(f->cell->scope));
+    int rc = fleet_release(s->o.io, io_bucket(s->o.io), s->o.self, cd_str(scope), epoch,
+                           io_now_ns(s->o.io) + s->o.limits.operation_ns);
+    if (rc == IO_OK) {
+        CD_MARK("cell.released");
+        log_folder_released(s->o.folder, s->o.io, cd_str(scope), epoch);
+        cell_timer_clear(s, cd_str(scope));
+        cd_event(s->o.io, CD_DEBUG, "cell_released", CD_Z("scope", scope), CD_U("epoch", epoch));
+    }
+    cd_free(scope);
+    return rc == IO_OK; /* Else it may be ours still: we go on answering for it. */
 }
 
 static void keep(struct cell_flow *f)
@@ -38,17 +87,24 @@ static void keep(struct cell_flow *f)
     f->event = CELL_EV_KEPT;
     if (c == NULL)
         return;
-    bool keep = c->txid == 0; /* It wrote nothing: the prefix is as the restore found it. */
-    if (!keep) {
-        c->tail.epoch = c->epoch;
+    uint64_t epoch = c->epoch;
+    bool wrote = c->txid != 0; /* Else the prefix is as the restore found it. */
+    bool release = c->release && db_alarm(c->db).inst_seq == c->covered;
+    bool whole = true;
+    if (wrote) {
+        c->tail.epoch = epoch;
         c->tail.txid = c->txid;
         c->tail.seq = c->seq;
-        keep = cell_fold_tail(f) == IO_OK && f->cell != NULL && restorable(f);
-    } else {
-        keep = db_position(c->db).txid != 0;
+        whole = (release && CD_PLANT("cell.release_unfolded")) || cell_fold_tail(f) == IO_OK;
     }
-    if (f->cell != NULL)
-        cell_body_close(f->cell, keep);
+    if (f->cell != NULL && whole && (wrote || release))
+        whole = (release && CD_PLANT("cell.release_unfolded")) || restorable(f);
+    if (f->cell == NULL)
+        return;
+    f->shard->shed += c->shed;
+    cell_body_close(c, whole && !release && db_position(c->db).txid != 0);
+    if (whole && release && give_back(f, epoch))
+        f->event = CELL_EV_RELEASED;
 }
 
 void cell_keep(struct cell *c)

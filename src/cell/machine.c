@@ -193,7 +193,10 @@ unsigned cell_step(struct cell_state *s, enum cell_event e)
     case CELL_RESIDENT:
     case CELL_PROVING: return step_running(s, e);
     case CELL_STOPPING: return step_stopping(s, e);
-    case CELL_KEEPING: return e == CELL_EV_KEPT ? sleep_as(s, CELL_DORMANT) : 0;
+    case CELL_KEEPING:
+        if (e == CELL_EV_RELEASED)
+            return sleep_as(s, CELL_INACTIVE);
+        return e == CELL_EV_KEPT ? sleep_as(s, CELL_DORMANT) : 0;
     case CELL_DISCARDING: return e == CELL_EV_DISCARDED ? sleep_as(s, CELL_INACTIVE) : 0;
     case CELL_FENCED: return e == CELL_EV_DEMAND ? CELL_DO_FAIL_CALLS : 0;
     case CELL_PHASE_COUNT: break;

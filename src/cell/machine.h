@@ -51,6 +51,7 @@ enum cell_event {
     CELL_EV_NOT_PROVED,
     CELL_EV_STOPPED, /* The code is gone. */
     CELL_EV_KEPT, /* Folded and put away, or not; the database is closed. */
+    CELL_EV_RELEASED, /* The same, and nobody owns it any more. */
     CELL_EV_DISCARDED, /* The database and what was not cut are gone. */
     CELL_EV_RESET, /* Memory and file are not to be trusted. */
     CELL_EV_FENCE,

@@ -54,6 +54,19 @@ bool cell_active(const struct cell *c)
            !cd_list_empty(&c->calls);
 }
 
+void cell_idle_set(struct cell *c, bool idle)
+{
+    struct cell_shard *s = c->shard;
+    if (cd_link_linked(&c->idle)) {
+        cd_link_remove(&c->idle);
+        s->idle_count--;
+    }
+    if (!idle)
+        return;
+    cd_list_push(c->refused ? &s->refused : &s->idle, &c->idle);
+    s->idle_count++;
+}
+
 void cell_touch(struct cell *c)
 {
     struct cell_shard *s = c->shard;
@@ -61,15 +74,15 @@ void cell_touch(struct cell *c)
     if (idle == cd_link_linked(&c->idle))
         return;
     c->used_ns = io_now_ns(s->o.io);
+    cell_idle_set(c, idle);
     if (!idle) {
-        cd_link_remove(&c->idle);
+        c->refused = false;
         if (c->state.phase == CELL_PROVING)
             cell_poke(c); /* The eviction is off. */
         return;
     }
-    cd_list_push(&s->idle, &c->idle);
     cell_shard_stir(s);
-    if (s->closing || !cd_list_empty(&s->slot_queue))
+    if (s->closing || s->press.engaged || !cd_list_empty(&s->slot_queue))
         cell_poke(c);
 }
 

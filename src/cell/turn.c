@@ -33,7 +33,7 @@ static void grant(struct cell_shard *s)
         s->activating++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_PERMIT);
     }
-    while (s->slots < s->o.limits.resident_max && (k = cd_list_pop(&s->slot_queue)) != NULL) {
+    while (!s->press.engaged && s->slots < s->o.limits.resident_max && (k = cd_list_pop(&s->slot_queue)) != NULL) {
         s->slots++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
     }
@@ -59,54 +59,92 @@ static const char *refusal(const struct cell *c, bool pressed)
     });
 }
 
-/* Evicts up to count of the cells that were idle for longest, and at least for idle_ns. */
-static void evict_idle(struct cell_shard *s, unsigned count, uint64_t idle_ns)
+void cell_evict_begin(struct cell *c)
+{
+    const struct cell_shard *s = c->shard;
+    c->shed = s->press.engaged && !s->closing;
+    /* The sockets that are parked on a cell stay here: so does the cell. */
+    c->release = c->shed && s->press.release && c->parked == NULL;
+    cell_feed(c, CELL_EV_EVICT);
+}
+
+/* Those of a list, the longest idle first, and at least for idle_ns. */
+static uint64_t evict_from(struct cell_shard *s, struct cd_list *list, uint64_t count, uint64_t idle_ns)
 {
     uint64_t now = io_now_ns(s->o.io);
     struct cd_link *next;
     unsigned looked = 0;
-    for (struct cd_link *k = cd_list_first(&s->idle); k != NULL && count > 0; k = next) {
-        next = cd_list_next(&s->idle, k);
+    for (struct cd_link *k = cd_list_first(list); k != NULL && count > 0; k = next) {
+        next = cd_list_next(list, k);
         struct cell *c = CD_CONTAINER(k, struct cell, idle);
-        if (now - c->used_ns < idle_ns || s->evicting >= s->o.limits.evictions_max ||
-            looked++ >= VICTIMS_LOOKED_AT_MAX)
-            return;
-        if (c->state.phase != CELL_RESIDENT)
+        if (s->evicting >= s->o.limits.evictions_max || looked++ >= VICTIMS_LOOKED_AT_MAX)
+            return 0;
+        if (c->state.phase != CELL_RESIDENT || now - c->used_ns < idle_ns)
             continue;
-        if (refusal(c, false) != NULL) { /* Behind those that were not asked yet. */
-            cd_link_remove(&c->idle);
-            cd_list_push(&s->idle, &c->idle);
+        if (refusal(c, s->press.engaged) != NULL) { /* Behind those that were not asked yet. */
+            cell_idle_set(c, true);
             continue;
         }
         count--;
-        cell_feed(c, CELL_EV_EVICT);
+        cell_evict_begin(c);
     }
+    return count;
+}
+
+/* Evicts up to count idle cells: who could not go at the last try comes last. All cells of a shard share their
+ * isolates with its Workers, so none of them can be emptied by choosing well (fleet.md 4.8). */
+static void evict_idle(struct cell_shard *s, uint64_t count, uint64_t idle_ns)
+{
+    count = evict_from(s, &s->idle, count, idle_ns);
+    (void)evict_from(s, &s->refused, count, idle_ns);
 }
 
 void cell_shard_evict_for(struct cell_shard *s)
 {
-    if (s->slot_waiters > s->evicting) /* One victim for each who waits. */
+    if (!s->press.engaged && s->slot_waiters > s->evicting) /* One victim for each who waits. */
         evict_idle(s, s->slot_waiters - s->evicting, 0);
+}
+
+void cell_shard_shed(struct cell_shard *s)
+{
+    uint64_t stay = s->slots - s->evicting;
+    if (s->press.engaged && !s->closing && !s->fenced && stay > s->press.floor)
+        evict_idle(s, stay - s->press.floor, 0);
+}
+
+void cell_shard_press(struct cell_shard *s, const struct cell_press *p)
+{
+    bool was = s->press.engaged;
+    s->press = *p;
+    if (was && !p->engaged)
+        cell_shard_pump(s); /* Those who wait may come in. */
+    cell_shard_shed(s);
 }
 
 void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason),
                 void *arg)
 {
+    if (s->closing || s->fenced || !fleet_authoritative(s->o.self->authority, io_now_ns(s->o.io))) {
+        done(arg, "node_unavailable");
+        return;
+    }
     struct cell *c = cell_find(s, scope, false);
     if (c == NULL || cell_asleep(c)) {
         done(arg, NULL);
         return;
     }
-    const char *why = s->closing || c->evict_done != NULL        ? "node_unavailable"
-                      : s->evicting >= s->o.limits.evictions_max ? "eviction_limit"
-                                                                 : refusal(c, false);
+    bool join = c->leaving && c->evict_done == NULL;
+    const char *why = join ? NULL : c->evict_done != NULL ? "cell_transitioning" : refusal(c, s->press.engaged);
+    if (why == NULL && !join && s->evicting >= s->o.limits.evictions_max)
+        why = "eviction_limit";
     if (why != NULL) {
         done(arg, why);
         return;
     }
     c->evict_done = done;
     c->evict_arg = arg;
-    cell_feed(c, CELL_EV_EVICT);
+    if (!join)
+        cell_evict_begin(c);
 }
 
 /* ---- Turns ---- */
@@ -156,6 +194,7 @@ static void turn_done(struct io_op *op, int status)
         if (forgettable(c) && !cd_link_linked(&c->turn))
             cell_forget(c);
     }
+    cell_shard_shed(s);
     cell_check(s);
     cell_shard_settle(s);
 }
@@ -172,8 +211,7 @@ static void expire(struct cell *c, uint64_t now)
             return;
         CD_MARK("cell.queue_deadline");
         cell_wire_refuse(w,
-                         &(struct cell_close){.text = CD_STR("capacity exhausted: the node had no room for "
-                                                             "the cell within the operation deadline"),
+                         &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
                                               .overloaded = true,
                                               .retryable = true,
                                               .refusal = CELL_REFUSED_CAPACITY});
@@ -219,8 +257,8 @@ static void sweep_done(struct io_op *op, int status)
     cell_routes_look(s, now);
     cell_relays_look(s, now);
     cell_shard_evict_for(s);
-    if (s->o.limits.idle_ns > 0)
-        evict_idle(s, UINT32_MAX, s->o.limits.idle_ns);
+    if (s->o.limits.idle_ns > 0 && !s->press.engaged)
+        evict_idle(s, UINT64_MAX, s->o.limits.idle_ns);
     if (s->closing) {
         for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n))
             cell_poke(cd_map_value(n));
@@ -234,7 +272,7 @@ void cell_shard_stir(struct cell_shard *s)
     bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
                  !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
                  !cd_list_empty(&s->routes) || s->forwards.count > 0 || (s->closing && !s->fenced) ||
-                 (s->o.limits.idle_ns > 0 && !cd_list_empty(&s->idle));
+                 (s->o.limits.idle_ns > 0 && s->idle_count > 0);
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -122,7 +122,7 @@ uint64_t io_now_ns(struct io *io);
 /* Wall clock; may jump both ways. For people and user code, never for safety. */
 int64_t io_wall_ms(struct io *io);
 int64_t io_wall_us(struct io *io);
-/* CPU time and similar costs are not here: benchmarks measure from outside. */
+/* CPU time of a piece of code is not here: benchmarks measure from outside. */
 
 struct io_timer {
     struct io_op op;
@@ -451,6 +451,24 @@ enum io_console { IO_STDOUT = 1, IO_STDERR = 2 };
  * IO_NOSPACE, IO_FAULT; CD_ECLOSED: we were started without that descriptor. */
 CD_MUST_USE int io_console_write(struct io *io, enum io_console to, struct cd_str bytes);
 bool io_console_is_tty(struct io *io, enum io_console which);
+
+/* ---- What this process uses of its machine ---- */
+
+#define IO_ABSENT UINT64_MAX /* The system does not tell. */
+
+/* All of one instant, bytes where nothing else is said. fleet.md 2.4, 4.10. */
+struct io_usage {
+    uint64_t rss;
+    uint64_t slack; /* Of rss: free memory that the allocator has not given back. */
+    uint64_t machine; /* IO_ABSENT: unknown. */
+    /* Of the control group that bounds this process, or IO_ABSENT: none does. working_set is current without
+     * what the system can drop at once. */
+    uint64_t cgroup_limit, cgroup_current, cgroup_working_set;
+    uint64_t cpu_us; /* CPU time of all threads since the process began. */
+    uint64_t fds, fd_limit; /* Open descriptors, and how many there may be. */
+};
+/* Synchronous; about 0.1 ms: for once a second, on the control loop. */
+void io_usage_read(struct io *io, struct io_usage *out);
 
 /* ---- Mailbox between loops of a node ---- */
 /* FIFO per pair of loops, no order across pairs, never lost while the node lives. */

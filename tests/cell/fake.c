@@ -212,7 +212,38 @@ void log_folder_alarm(struct log_folder *f, struct io *from, const struct store_
     fake.duties++;
 }
 
+void log_folder_released(struct log_folder *f, struct io *from, struct cd_str scope, uint64_t epoch)
+{
+    (void)f;
+    (void)from;
+    CD_ASSERT(fake_cell(scope)->released && fake_cell(scope)->epoch == epoch);
+    fake.duties--;
+}
+
 /* ---- Ownership and restore ---- */
+
+int fleet_wake_entry(struct io *io, struct io_bucket *bucket, const struct store_alarm *a)
+{
+    (void)bucket;
+    if (io_sleep(io, IO_MS(1)) != IO_OK)
+        return IO_CANCELED;
+    CD_ASSERT(!fake_cell(a->cell)->released); /* Before the release. */
+    fake.entries++;
+    return fake.entry_status;
+}
+
+int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
+                  uint64_t epoch, uint64_t deadline_ns)
+{
+    struct fake_cell *c = fake_cell(scope);
+    (void)bucket, (void)self, (void)deadline_ns;
+    if (io_sleep(io, IO_MS(1)) != IO_OK)
+        return IO_CANCELED;
+    CD_ASSERT(c->epoch == epoch && !c->released);
+    fake.releases++;
+    c->released = fake.release_status == IO_OK;
+    return fake.release_status;
+}
 
 int fleet_claim(struct fleet_claim *c)
 {
@@ -232,7 +263,10 @@ int fleet_claim(struct fleet_claim *c)
         (void)snprintf(c->why, sizeof c->why, "as the test wants it");
         return IO_OK;
     }
-    c->from = cell->epoch == 0 ? FLEET_CLAIM_FRESH : FLEET_CLAIM_LOCAL;
+    c->from = cell->epoch == 0 ? FLEET_CLAIM_FRESH
+              : cell->released ? FLEET_CLAIM_RELEASED
+                               : FLEET_CLAIM_LOCAL;
+    cell->released = false;
     (void)snprintf(c->prior, sizeof c->prior, "%s", fake.self.session);
     c->epoch = ++cell->epoch;
     return IO_OK;

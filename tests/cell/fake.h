@@ -17,6 +17,7 @@ struct fake_data {
 struct fake_cell {
     char scope[256];
     uint64_t epoch; /* Of its ownership record. */
+    bool released;
     struct {
         uint64_t epoch, txid;
         struct fake_data data;
@@ -35,8 +36,9 @@ struct fake {
     enum fleet_claim_end claim_end; /* What claims answer. */
     int fold_status; /* Of every fold. */
     bool restore_fails, open_fails, commit_fails;
+    int entry_status, release_status; /* Of every wake entry and release. */
     uint64_t claim_ns; /* How long a claim takes. */
-    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired;
+    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired, entries, releases;
     struct fleet_authority authority;
     struct fleet_self self;
     /* With two nodes: the other one, and the session that has every cell (NULL: whoever claims) and is said

@@ -1,0 +1,173 @@
+#include "cell/keeper.h"
+
+#include "cell/cell_internal.h"
+#include "cell/pressure.h"
+
+#define SAMPLE_NS IO_SEC(1)
+
+/* One message goes to each loop and comes back. */
+struct post {
+    struct io_msg msg;
+    struct cell_keeper *keeper;
+    bool away;
+    struct cell_press press;
+    struct cell_tally tally;
+};
+
+struct cell_keeper {
+    struct cell_keeper_opts o;
+    struct io_timer timer;
+    struct io_op *stop; /* Of cell_keeper_stop. */
+    uint64_t sampled_ns;
+    struct cell_pressure pressure;
+    struct cell_load load;
+    unsigned loops;
+    struct post post[]; /* By loop; that of the control loop is not used. */
+};
+
+static void settle(struct cell_keeper *k)
+{
+    if (k->stop == NULL || io_busy(&k->timer.op))
+        return;
+    for (unsigned i = 1; i < k->loops; i++) {
+        if (k->post[i].away)
+            return;
+    }
+    struct io_op *op = k->stop;
+    struct io *io = k->o.io;
+    cd_free(k);
+    io_defer(op, io, IO_OK, op->done);
+}
+
+/* ---- Shards ---- */
+
+static void back(struct io *at, struct io_msg *m)
+{
+    struct post *p = CD_CONTAINER(m, struct post, msg);
+    (void)at;
+    p->away = false;
+    settle(p->keeper);
+}
+
+static void there(struct io *at, struct io_msg *m)
+{
+    struct post *p = CD_CONTAINER(m, struct post, msg);
+    struct cell_shard *s = p->keeper->o.router->shard[io_loop_index(at)];
+    p->tally = (struct cell_tally){0};
+    if (s != NULL) {
+        cell_shard_press(s, &p->press);
+        p->tally = cell_shard_tally(s);
+    }
+    p->msg.handle = back;
+    io_post(at, 0, &p->msg);
+}
+
+/* Each shard its share, by the idle cells that it has. */
+static void tell(struct cell_keeper *k)
+{
+    const struct cell_tally *all = &k->load.cells;
+    uint64_t stay = all->occupied - all->leaving;
+    uint64_t excess = stay > k->pressure.floor ? stay - k->pressure.floor : 0;
+    uint64_t idle = all->idle;
+    for (unsigned i = 1; i < k->loops; i++) {
+        struct post *p = &k->post[i];
+        uint64_t share = idle == 0 ? 0 : excess * p->tally.idle / idle;
+        idle -= p->tally.idle; /* What was rounded down goes to those behind. */
+        excess -= share;
+        if (p->away)
+            continue;
+        stay = p->tally.occupied - p->tally.leaving;
+        p->press = (struct cell_press){.engaged = k->load.shedding != NULL,
+                                       .release = k->o.release,
+                                       .floor = stay > share ? stay - share : 0};
+        p->away = true;
+        p->msg.handle = there;
+        io_post(k->o.io, i, &p->msg);
+    }
+}
+
+/* ---- Samples ---- */
+
+static void add(struct cell_tally *to, const struct cell_tally *t)
+{
+    to->occupied += t->occupied;
+    to->leaving += t->leaving;
+    to->idle += t->idle;
+    to->activating += t->activating;
+    to->activation_waiting += t->activation_waiting;
+    to->capacity_waiting += t->capacity_waiting;
+    to->shed += t->shed;
+}
+
+static void read_usage(struct cell_keeper *k)
+{
+    struct cell_load *l = &k->load;
+    uint64_t now = io_now_ns(k->o.io), before_us = l->usage.cpu_us;
+    io_usage_read(k->o.io, &l->usage);
+    l->at_ms = io_wall_ms(k->o.io);
+    l->in_use = cell_in_use(&l->usage);
+    l->cpu_percent_x100 = IO_ABSENT;
+    uint64_t passed_us = (now - k->sampled_ns) / 1000;
+    if (k->sampled_ns != 0 && passed_us > 0)
+        l->cpu_percent_x100 = (l->usage.cpu_us - before_us) * 10000 / passed_us;
+    k->sampled_ns = now;
+}
+
+static void sample(struct cell_keeper *k)
+{
+    struct cell_load *l = &k->load;
+    const char *before = l->shedding;
+    read_usage(k);
+    l->cells = (struct cell_tally){0};
+    for (unsigned i = 1; i < k->loops; i++)
+        add(&l->cells, &k->post[i].tally);
+    k->pressure.marks = cell_marks_of(k->o.high_mib, &l->usage); /* A group's limit may be changed. */
+    cell_pressure_step(&k->pressure, &l->usage, l->cells.occupied);
+    l->shedding = cell_pressure_reason(&k->pressure);
+    l->headroom = cell_headroom(&k->pressure.marks, &l->usage);
+    if (l->shedding != before)
+        cd_event(k->o.io, l->shedding != NULL ? CD_WARN : CD_INFO, "memory_pressure",
+                 CD_Z("reason", l->shedding == NULL ? "none" : l->shedding),
+                 CD_U("rss_bytes", l->usage.rss), CD_U("in_use_bytes", l->in_use),
+                 CD_U("high_bytes", k->pressure.marks.high), CD_U("hard_bytes", k->pressure.marks.hard),
+                 CD_U("cells", l->cells.occupied), CD_U("shed_cells", l->cells.shed));
+    tell(k);
+}
+
+static void sample_due(struct io_op *op, int status)
+{
+    struct cell_keeper *k = CD_CONTAINER(op, struct cell_keeper, timer.op);
+    if (status != IO_OK || k->stop != NULL) {
+        settle(k);
+        return;
+    }
+    sample(k);
+    io_timer_start(&k->timer, k->o.io, SAMPLE_NS, sample_due);
+}
+
+struct cell_keeper *cell_keeper_new(const struct cell_keeper_opts *opts)
+{
+    unsigned loops = io_loop_count(opts->io);
+    struct cell_keeper *k = cd_alloc(sizeof *k + loops * sizeof k->post[0]);
+    k->o = *opts;
+    k->loops = loops;
+    for (unsigned i = 0; i < loops; i++)
+        k->post[i].keeper = k;
+    sample(k);
+    io_timer_start(&k->timer, k->o.io, SAMPLE_NS, sample_due);
+    return k;
+}
+
+const struct cell_load *cell_keeper_load(const struct cell_keeper *k)
+{
+    return &k->load;
+}
+
+void cell_keeper_stop(struct cell_keeper *k, struct io_op *op, io_done_fn *done)
+{
+    CD_ASSERT(k->stop == NULL && !io_busy(op));
+    op->done = done;
+    k->stop = op;
+    io_cancel(&k->timer.op);
+    settle(k);
+}
