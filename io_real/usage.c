@@ -1,5 +1,5 @@
-/* io_real/usage.c: memory, CPU time and descriptors of this process, as the system tells: /proc, and the control
- * group, of which there are two kinds. */
+/* io_real/usage.c: memory, CPU time and descriptors of this process, as the system tells: /proc, and the
+ * control group, of which there are two kinds. */
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -80,8 +80,8 @@ static bool group_path(bool old, char *out, size_t cap)
     return found;
 }
 
-/* The group that bounds us: of our own and those around it the one with the smallest limit. In a container the
- * path may be that of the world outside; then what is mounted as the root is ours. */
+/* The group that bounds us: of our own and those around it the one with the smallest limit. In a container
+ * the path may be that of the world outside; then what is mounted as the root is ours. */
 static void of_group(const struct kind *k, bool old, struct io_usage *out)
 {
     char path[PATH_BYTES], dir[2 * PATH_BYTES];
@@ -147,4 +147,10 @@ void io_usage_read(struct io *io, struct io_usage *out)
         out->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
         out->fd_limit = (uint64_t)files.rlim_cur;
+}
+
+void io_usage_trim(struct io *io)
+{
+    (void)io;
+    (void)malloc_trim(0);
 }

@@ -120,4 +120,4 @@ static void actor_stop(void *arg, struct cell *c, enum cell_stop cause, struct c
     cell_stopped(c);
 }
 
-const struct cell_code cells_code = {actor_start, actor_open, actor_alarm, actor_wake, actor_stop};
+const struct cell_code cells_code = {actor_start, actor_open, actor_alarm, actor_wake, actor_stop, NULL};

@@ -209,11 +209,6 @@ static void on_ready(void *arg)
         l->shard[i].open_msg.handle = shard_open;
         io_post(l->control, i, &l->shard[i].open_msg);
     }
-    if (!l->ending)
-        l->keeper = cell_keeper_new(&(struct cell_keeper_opts){.io = l->control,
-                                                               .router = l->router,
-                                                               .high_mib = l->o.high_mib,
-                                                               .release = l->o.release});
 }
 
 static void on_halt(void *arg, enum fleet_halt how, const char *why)
@@ -240,6 +235,13 @@ static void on_internal(void *arg, struct http_exchange *x)
         http_answer_text(x, 404, "text/plain", CD_STR("nothing here"));
 }
 
+static void on_load(void *arg, struct store_load *load)
+{
+    const struct cells_life *l = arg;
+    if (l->keeper != NULL)
+        cell_keeper_tell(l->keeper, load);
+}
+
 static void control_boot(struct cells_life *l, struct io *io)
 {
     const struct cells_life_opts *o = &l->o;
@@ -250,6 +252,8 @@ static void control_boot(struct cells_life *l, struct io *io)
     if (rc != 0)
         l->internal = NULL; /* It dies in this very call. */
     (void)snprintf(addr, sizeof addr, "%s:%u", o->node, CELLS_PEER_PORT);
+    l->keeper = cell_keeper_new(&(struct cell_keeper_opts){
+        .io = io, .router = l->router, .high_mib = o->high_mib, .release = o->release});
     l->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
                                                          .data_dir = CD_STR(CELLS_DATA_DIR),
                                                          .node = cd_str(o->node),
@@ -267,6 +271,7 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .ready = on_ready,
                                                          .halt = on_halt,
                                                          .hint = on_hint,
+                                                         .load = on_load,
                                                          .arg = l});
     cell_tunnels_join(l->tunnels, io, l->node);
 }

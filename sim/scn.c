@@ -160,8 +160,8 @@ static bool step_equal(const struct scn_step *a, const struct scn_step *b)
            who_equal(a->b, b->b) && a->both_ways == b->both_ways && a->kill == b->kill &&
            a->wipe == b->wipe && a->for_ns == b->for_ns && a->step_ns == b->step_ns &&
            a->drift_ppm == b->drift_ppm && a->ppm == b->ppm && strcmp(a->name, b->name) == 0 &&
-           strcmp(a->pattern, b->pattern) == 0 && a->nth == b->nth && a->disk == b->disk && a->memory == b->memory &&
-           a->effect == b->effect;
+           strcmp(a->pattern, b->pattern) == 0 && a->nth == b->nth && a->disk == b->disk &&
+           a->memory == b->memory && a->effect == b->effect;
 }
 
 static bool expect_equal(const struct scn_expect *a, const struct scn_expect *b)

@@ -219,7 +219,8 @@ enum scn_disk {
     SCN_DISK_OK,
     SCN_DISK_COUNT
 };
-/* Whether memory of a node is short, and what fills it: its cells, or something that they have nothing to do with. */
+/* Whether memory of a node is short, and what fills it: its cells, or something that they have nothing to do
+ * with. */
 enum scn_memory { SCN_MEMORY_OK, SCN_MEMORY_CELLS, SCN_MEMORY_OTHER, SCN_MEMORY_COUNT };
 enum scn_store_effect {
     SCN_STORE_HOLD_ANSWER,

@@ -274,12 +274,11 @@ static int read_late(struct scn_reader *r, struct scn_step *p)
 }
 
 static int (*const readers[])(struct scn_reader *r, struct scn_step *p) = {
-    [SCN_CUT] = read_cut,          [SCN_CLOG] = read_clog,       [SCN_SWIZZLE] = read_node_time,
-    [SCN_RESET] = read_reset,      [SCN_PAUSE] = read_node_time, [SCN_CRASH] = read_crash,
-    [SCN_RESTART] = read_restart,  [SCN_JOIN] = read_node,       [SCN_DRAIN] = read_node,
-    [SCN_SKEW] = read_skew,        [SCN_DISK_IS] = read_disk,    [SCN_HEAL] = read_heal,
-    [SCN_MEMORY_IS] = read_memory,
-    [SCN_STORE_DOES] = read_store, [SCN_LATE_PUT] = read_late,
+    [SCN_CUT] = read_cut,          [SCN_CLOG] = read_clog,        [SCN_SWIZZLE] = read_node_time,
+    [SCN_RESET] = read_reset,      [SCN_PAUSE] = read_node_time,  [SCN_CRASH] = read_crash,
+    [SCN_RESTART] = read_restart,  [SCN_JOIN] = read_node,        [SCN_DRAIN] = read_node,
+    [SCN_SKEW] = read_skew,        [SCN_DISK_IS] = read_disk,     [SCN_HEAL] = read_heal,
+    [SCN_MEMORY_IS] = read_memory, [SCN_STORE_DOES] = read_store, [SCN_LATE_PUT] = read_late,
 };
 CD_STATIC_ASSERT(CD_COUNT(readers) == SCN_ACTION_COUNT, "every action is read");
 

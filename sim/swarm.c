@@ -415,8 +415,8 @@ static void plan_store_crash(struct plan *p)
 
 static void plan_cells(struct plan *p)
 {
-    static void (*const classes[])(struct plan *p) = {plan_store_cut, plan_store, plan_late, plan_drain,
-                                                      plan_store_crash, plan_memory};
+    static void (*const classes[])(struct plan *p) = {plan_store_cut, plan_store,       plan_late,
+                                                      plan_drain,     plan_store_crash, plan_memory};
     for (unsigned class = 0; class < CD_COUNT(classes); class ++) {
         bool off = chance(&p->rng, 2);
         uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);

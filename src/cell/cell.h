@@ -49,6 +49,9 @@ struct cell_code {
     /* Ends the instance: no JavaScript of it runs any more, all its wires but the parked ones are closed, all
      * held effects are forgotten. why is for its events; borrowed. Answer: cell_stopped. */
     void (*stop)(void *arg, struct cell *c, enum cell_stop cause, struct cd_str why);
+    /* Memory is short, and cells have gone since the last call: gives back what they left. At most once a
+     * second, and may take as long as a collection of garbage does. NULL: nothing can be given back. */
+    void (*shrink)(void *arg);
 };
 
 /* Answers of the code. why NULL: it runs. Else the constructor failed: the calls that wait are closed with
@@ -155,7 +158,8 @@ struct cell_view {
 struct cell_tally {
     uint64_t occupied; /* Cells with a slot. */
     uint64_t leaving; /* Of these, on their way out. */
-    uint64_t idle; /* Resident and not active. */
+    uint64_t resident; /* With code in memory. */
+    uint64_t idle; /* Of these, not active. */
     uint64_t activating, activation_waiting; /* With a permit, and waiting for one. */
     uint64_t capacity_waiting; /* With a permit, and waiting for a slot. */
     uint64_t shed; /* Let go of because memory was short, since the start. */
@@ -178,8 +182,8 @@ struct cell_counts {
 void cell_shard_each(struct cell_shard *s, struct cd_str after,
                      bool (*each)(void *arg, const struct cell_view *v), void *arg);
 struct cell_counts cell_shard_counts(const struct cell_shard *s);
-/* Evicts a cell that is idle; done hears NULL (it is out of memory) or the reason of fleet.md 4.8, a literal. It
- * may come from inside the call. */
+/* Evicts a cell that is idle; done hears NULL (it is out of memory) or the reason of fleet.md 4.8, a literal.
+ * It may come from inside the call. */
 void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *arg, const char *reason),
                 void *arg);
 

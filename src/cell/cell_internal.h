@@ -38,6 +38,7 @@ struct cell_wire {
     bool user_gone, close_sent, close_seen, busy; /* busy: on the stack of pump. */
     bool is_cells; /* The cell's end; else the caller's. */
     bool stale; /* What came was too late: the node had no authority any more. */
+    bool activate; /* Of cell_target. */
     bool parked, counted; /* counted: it takes one of the cell's requests. */
     const struct cell_wire_hooks *hooks;
     void *arg;
@@ -78,6 +79,7 @@ struct cell_order {
     /* Of a call from another node. */
     bool foreign;
     uint64_t epoch, wait_ns;
+    bool activate;
 };
 
 struct cell_router {
@@ -201,6 +203,7 @@ struct cell_shard {
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;
     uint64_t idle_count, shed;
+    uint64_t shrunk; /* shed at the last shrink. */
     struct cell_press press;
     struct io_op turn_op; /* Busy: turn is not empty. */
     struct io_timer sweep;

@@ -189,6 +189,7 @@ struct cell_tally cell_shard_tally(const struct cell_shard *s)
 {
     struct cell_tally t = {.occupied = s->slots,
                            .leaving = s->evicting,
+                           .resident = s->runtimes,
                            .idle = s->idle_count,
                            .activating = s->activating,
                            .capacity_waiting = s->slot_waiters,

@@ -33,6 +33,10 @@ static void admit(struct cell *c)
     struct cd_link *k;
     while (!c->doomed && (k = cd_list_pop(&c->calls)) != NULL) {
         struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (w->activate) {
+            cell_wire_close(w, NULL);
+            continue;
+        }
         if (w->foreign)
             cell_wire_started(w);
         s->o.code->open(s->o.code_arg, c, w);

@@ -2,6 +2,7 @@
 
 #include "cell/cell_internal.h"
 #include "cell/pressure.h"
+#include "io/backend.h"
 
 #define SAMPLE_NS IO_SEC(1)
 
@@ -19,6 +20,7 @@ struct cell_keeper {
     struct io_timer timer;
     struct io_op *stop; /* Of cell_keeper_stop. */
     uint64_t sampled_ns;
+    uint64_t trimmed; /* Cells shed at the last trim. */
     struct cell_pressure pressure;
     struct cell_load load;
     unsigned loops;
@@ -33,10 +35,8 @@ static void settle(struct cell_keeper *k)
         if (k->post[i].away)
             return;
     }
-    struct io_op *op = k->stop;
-    struct io *io = k->o.io;
+    io_complete_later(k->stop, IO_OK);
     cd_free(k);
-    io_defer(op, io, IO_OK, op->done);
 }
 
 /* ---- Shards ---- */
@@ -93,6 +93,7 @@ static void add(struct cell_tally *to, const struct cell_tally *t)
     to->occupied += t->occupied;
     to->leaving += t->leaving;
     to->idle += t->idle;
+    to->resident += t->resident;
     to->activating += t->activating;
     to->activation_waiting += t->activation_waiting;
     to->capacity_waiting += t->capacity_waiting;
@@ -117,6 +118,10 @@ static void sample(struct cell_keeper *k)
 {
     struct cell_load *l = &k->load;
     const char *before = l->shedding;
+    if (before != NULL && l->cells.shed != k->trimmed) {
+        k->trimmed = l->cells.shed;
+        io_usage_trim(k->o.io);
+    }
     read_usage(k);
     l->cells = (struct cell_tally){0};
     for (unsigned i = 1; i < k->loops; i++)
@@ -127,10 +132,10 @@ static void sample(struct cell_keeper *k)
     l->headroom = cell_headroom(&k->pressure.marks, &l->usage);
     if (l->shedding != before)
         cd_event(k->o.io, l->shedding != NULL ? CD_WARN : CD_INFO, "memory_pressure",
-                 CD_Z("reason", l->shedding == NULL ? "none" : l->shedding),
-                 CD_U("rss_bytes", l->usage.rss), CD_U("in_use_bytes", l->in_use),
-                 CD_U("high_bytes", k->pressure.marks.high), CD_U("hard_bytes", k->pressure.marks.hard),
-                 CD_U("cells", l->cells.occupied), CD_U("shed_cells", l->cells.shed));
+                 CD_Z("reason", l->shedding == NULL ? "none" : l->shedding), CD_U("rss_bytes", l->usage.rss),
+                 CD_U("in_use_bytes", l->in_use), CD_U("high_bytes", k->pressure.marks.high),
+                 CD_U("hard_bytes", k->pressure.marks.hard), CD_U("cells", l->cells.occupied),
+                 CD_U("shed_cells", l->cells.shed));
     tell(k);
 }
 
@@ -163,10 +168,29 @@ const struct cell_load *cell_keeper_load(const struct cell_keeper *k)
     return &k->load;
 }
 
+void cell_keeper_tell(const struct cell_keeper *k, struct store_load *out)
+{
+    const struct cell_load *l = &k->load;
+    CD_STATIC_ASSERT(IO_ABSENT == STORE_ABSENT, "what is not known here is not known there");
+    out->sampled_ms = l->at_ms > 0 ? (uint64_t)l->at_ms : 0;
+    out->resident_cells = l->cells.resident;
+    out->open_fds = l->usage.fds;
+    out->fd_limit = l->usage.fd_limit;
+    out->shed_cells = l->cells.shed;
+    out->rss_bytes = l->usage.rss;
+    out->in_use_bytes = l->in_use;
+    out->cgroup_working_set_bytes = l->usage.cgroup_working_set;
+    out->cgroup_current_bytes = l->usage.cgroup_current;
+    out->cpu_percent_x100 = l->cpu_percent_x100;
+    out->restoring = l->cells.activating + l->cells.activation_waiting;
+    out->pressured = l->shedding != NULL;
+    out->memory_headroom = l->headroom;
+}
+
 void cell_keeper_stop(struct cell_keeper *k, struct io_op *op, io_done_fn *done)
 {
-    CD_ASSERT(k->stop == NULL && !io_busy(op));
-    op->done = done;
+    CD_ASSERT(k->stop == NULL);
+    io_begin(op, k->o.io, done); /* It cannot be cancelled: messages are under way. */
     k->stop = op;
     io_cancel(&k->timer.op);
     settle(k);

@@ -1,12 +1,14 @@
-/* cell/keeper.h: keeps the memory of a node in bounds, from its control loop. fleet.md 4.10; operations.md 7.6.
+/* cell/keeper.h: keeps the memory of a node in bounds, from its control loop. fleet.md 4.10;
+ * operations.md 7.6.
  *
- * Once a second it reads what the process uses and hears from every shard how many cells it has, decides for the
- * whole node (cell/pressure.h), and tells each shard its share. A shard that does not answer, because a handler
- * runs long there, is left out until it does. */
+ * Once a second it reads what the process uses and hears from every shard how many cells it has, decides for
+ * the whole node (cell/pressure.h), and tells each shard its share. A shard that does not answer, because a
+ * handler runs long there, is left out until it does. */
 #ifndef CELL_KEEPER_H
 #define CELL_KEEPER_H
 
 #include "cell/cell.h"
+#include "store/records.h"
 
 struct cell_keeper;
 
@@ -31,6 +33,8 @@ struct cell_load {
 /* Takes the first sample at once. */
 struct cell_keeper *cell_keeper_new(const struct cell_keeper_opts *opts);
 const struct cell_load *cell_keeper_load(const struct cell_keeper *k); /* Good until it is stopped. */
+/* The same as the load block of a lease. What it does not know stays as it is. */
+void cell_keeper_tell(const struct cell_keeper *k, struct store_load *out);
 /* No sample follows. k is freed when done comes; the loops run until then. Once. */
 void cell_keeper_stop(struct cell_keeper *k, struct io_op *op, io_done_fn *done);
 

@@ -1,9 +1,9 @@
 /* cell/pressure.h: whether a node has too much in memory, and how many cells it lets go of. fleet.md 4.10.
  *
- * Pure values: cell/keeper.c samples once a second, asks here, and tells the shards. Evicting cells frees memory
- * only when it was cells that took it. So cells go in cuts of a tenth, and after a cut the next one follows only
- * if what came back so far says that the rest can suffice; else the node keeps what it has and admits nobody
- * (the futility stop). */
+ * Pure values: cell/keeper.c samples once a second, asks here, and tells the shards. Evicting cells frees
+ * memory only when it was cells that took it. So cells go in cuts of a tenth, and after a cut the next one
+ * follows only if what came back so far says that the rest can suffice; else the node keeps what it has and
+ * admits nobody (the futility stop). */
 #ifndef CELL_PRESSURE_H
 #define CELL_PRESSURE_H
 
@@ -33,6 +33,7 @@ struct cell_pressure {
  * how many are to stay; without a latch: as many as there are. */
 void cell_pressure_step(struct cell_pressure *p, const struct io_usage *u, uint64_t occupied);
 const char *cell_pressure_reason(const struct cell_pressure *p); /* "rss-hard", "memory"; NULL: no latch. */
-bool cell_headroom(const struct cell_marks *m, const struct io_usage *u); /* All below their low watermarks. */
+bool cell_headroom(const struct cell_marks *m,
+                   const struct io_usage *u); /* All below their low watermarks. */
 
 #endif

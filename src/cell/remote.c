@@ -151,6 +151,18 @@ static bool refuse_foreign(struct cell *c, bool looked_up)
     return later;
 }
 
+/* Who wants it in the memory of this node. */
+static void refuse_activation(const struct cell *c, struct cell_wire *w)
+{
+    struct cd_buf text = {0};
+    cd_buf_addf(&text, "another node has the cell: %s at %s, epoch %llu", c->route->target, c->route->addr,
+                (unsigned long long)c->route->epoch);
+    cell_wire_refuse(w, &(struct cell_close){.text = cd_buf_str(&text),
+                                             .retryable = true,
+                                             .refusal = CELL_REFUSED_STALE_OWNER});
+    cd_buf_deinit(&text);
+}
+
 void cell_forward(struct cell *c)
 {
     struct cell_shard *s = c->shard;
@@ -167,8 +179,13 @@ void cell_forward(struct cell *c)
     }
     if (refuse_foreign(c, looked_up))
         cell_route_drop(c);
-    while (c->route != NULL && (k = cd_list_first(&c->calls)) != NULL)
-        cell_relay_forward(c, CD_CONTAINER(k, struct cell_wire, queued));
+    while (c->route != NULL && (k = cd_list_first(&c->calls)) != NULL) {
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (w->activate)
+            refuse_activation(c, w);
+        else
+            cell_relay_forward(c, w);
+    }
     if (cd_list_empty(&c->calls) || s->closing)
         return;
     if (io_now_ns(s->o.io) >= c->retry_ns) {

@@ -62,6 +62,7 @@ struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct c
     o->scope = cd_str_dup(target->scope);
     o->script = cd_str_dup(target->script);
     cd_buf_add_str(&o->name, target->name);
+    o->activate = target->activate;
     struct cell_wire *mine = cell_wire_pair(io, cell_scope_loop(target->scope, r->loops), &o->wire);
     if (from != NULL)
         cell_wire_bind(mine, from);

@@ -170,6 +170,7 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
     w->counted = true;
     w->foreign = o->foreign;
     w->epoch = o->epoch;
+    w->activate = o->activate;
     w->deadline_ns = io_now_ns(s->o.io) + s->o.limits.operation_ns;
     if (o->foreign && o->wait_ns < s->o.limits.operation_ns)
         w->deadline_ns = io_now_ns(s->o.io) + o->wait_ns;

@@ -33,7 +33,8 @@ static void grant(struct cell_shard *s)
         s->activating++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_PERMIT);
     }
-    while (!s->press.engaged && s->slots < s->o.limits.resident_max && (k = cd_list_pop(&s->slot_queue)) != NULL) {
+    while (!s->press.engaged && s->slots < s->o.limits.resident_max &&
+           (k = cd_list_pop(&s->slot_queue)) != NULL) {
         s->slots++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
     }
@@ -91,8 +92,7 @@ static uint64_t evict_from(struct cell_shard *s, struct cd_list *list, uint64_t 
     return count;
 }
 
-/* Evicts up to count idle cells: who could not go at the last try comes last. All cells of a shard share their
- * isolates with its Workers, so none of them can be emptied by choosing well (fleet.md 4.8). */
+/* Evicts up to count idle cells: who could not go at the last try comes last. */
 static void evict_idle(struct cell_shard *s, uint64_t count, uint64_t idle_ns)
 {
     count = evict_from(s, &s->idle, count, idle_ns);
@@ -118,6 +118,10 @@ void cell_shard_press(struct cell_shard *s, const struct cell_press *p)
     s->press = *p;
     if (was && !p->engaged)
         cell_shard_pump(s); /* Those who wait may come in. */
+    if (p->engaged && (!was || s->shed != s->shrunk) && s->o.code->shrink != NULL) {
+        s->shrunk = s->shed;
+        s->o.code->shrink(s->o.code_arg);
+    }
     cell_shard_shed(s);
 }
 
@@ -134,7 +138,9 @@ void cell_evict(struct cell_shard *s, struct cd_str scope, void (*done)(void *ar
         return;
     }
     bool join = c->leaving && c->evict_done == NULL;
-    const char *why = join ? NULL : c->evict_done != NULL ? "cell_transitioning" : refusal(c, s->press.engaged);
+    const char *why = join                    ? NULL
+                      : c->evict_done != NULL ? "cell_transitioning"
+                                              : refusal(c, s->press.engaged);
     if (why == NULL && !join && s->evicting >= s->o.limits.evictions_max)
         why = "eviction_limit";
     if (why != NULL) {

@@ -51,6 +51,8 @@ struct cell_target {
     struct cd_str scope; /* "Class:instance", see cell/id.h. */
     struct cd_str script; /* Whose code the cell runs. */
     struct cd_str name; /* Of idFromName, where the caller knows it; else empty. */
+    /* Only wants it in memory: the wire ends, in order, as soon as it is, and no handler starts. */
+    bool activate;
 };
 
 /* Opens a wire to a cell, on whatever node it is; it is activated when it is in no memory. Never NULL:

@@ -2,7 +2,8 @@
  * on the control loop, and the cells of each shard. architecture.md 5; fleet.md Appendix B. */
 #include "cli/serve_internal.h"
 
-#include "cell/cell.h"
+#include "cell/keeper.h"
+#include "cell/pressure.h"
 #include "cell/tunnel.h"
 #include "fleet/node.h"
 #include "js/cells.h"
@@ -135,6 +136,19 @@ static void on_hint(void *arg, struct cd_str scope)
         (void)cd_map_put(&s->hints, scope, s);
 }
 
+static void on_load(void *arg, struct store_load *load)
+{
+    cli_serve_load(arg, load);
+}
+
+void cli_serve_load(struct serve *s, struct store_load *load)
+{
+    load->bucket_format = 2;
+    load->draining = __atomic_load_n(&s->draining, __ATOMIC_SEQ_CST);
+    if (s->keeper != NULL)
+        cell_keeper_tell(s->keeper, load);
+}
+
 void cli_serve_hints_pass(struct serve *s)
 {
     s->serves = true;
@@ -150,6 +164,13 @@ void cli_serve_node_start(struct serve *s)
     if (strcmp(s->ownership, "file") == 0)
         cd_event(s->control, CD_WARN, "bucket_is_local",
                  CD_Z("hint", "file:// keeps everything on this machine: not for production"));
+    struct cd_str ownership = set->value[CLI_SET_PRESSURE_OWNERSHIP].text;
+    s->keeper = cell_keeper_new(&(struct cell_keeper_opts){
+        .io = s->control,
+        .router = s->router,
+        .high_mib =
+            cli_is_set(set, CLI_SET_MAX_RSS_MB) ? cli_num(set, CLI_SET_MAX_RSS_MB) : CELL_HIGH_DEFAULT,
+        .release = !cd_str_eq(ownership, CD_STR("sticky"))});
     const struct fleet_node_opts opts = {.io = s->control,
                                          .data_dir = cd_buf_str(&s->data_dir),
                                          .node = set->value[CLI_SET_NODE].text,
@@ -166,6 +187,7 @@ void cli_serve_node_start(struct serve *s)
                                          .ready = on_ready,
                                          .halt = on_halt,
                                          .hint = on_hint,
+                                         .load = on_load,
                                          .arg = s};
     s->node = fleet_node_start(&opts);
     cell_tunnels_join(s->tunnels, s->control, s->node);
@@ -196,9 +218,13 @@ int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
 
 void cli_serve_node_stop(struct serve *s)
 {
-    struct io_op op = {0};
+    struct io_op op = {0}, kept = {0};
     if (s->node == NULL)
         return;
+    struct cell_keeper *keeper = s->keeper;
+    s->keeper = NULL;
+    cell_keeper_stop(keeper, &kept, NULL);
+    (void)io_await(&kept, IO_FOREVER); /* Its messages come back from loops that run. */
     cell_tunnels_stop(s->tunnels, s->control, false, &op, NULL);
     (void)io_await(&op, IO_FOREVER); /* A second at most. */
     fleet_node_stop(s->node, &op, NULL);

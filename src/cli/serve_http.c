@@ -6,13 +6,14 @@
 #include "fleet/peer.h"
 
 #define JSON "application/json"
+#define DRAINING "{\"ok\":false,\"draining\":true}"
 
 static bool is_draining(struct serve *s)
 {
     return __atomic_load_n(&s->draining, __ATOMIC_SEQ_CST);
 }
 
-static void answer_json(struct http_exchange *x, int status, struct cd_str body)
+void cli_serve_answer(struct http_exchange *x, int status, struct cd_str body)
 {
     static const struct http_field fields[] = {{{"content-type", 12}, {JSON, sizeof JSON - 1}},
                                                {{"cache-control", 13}, {"no-store", 8}},
@@ -72,9 +73,9 @@ void cli_serve_refuse(struct http_exchange *x, const char *reason)
 static bool answer_idle(struct shard *shard, struct http_exchange *x)
 {
     if (is_draining(shard->s))
-        answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
+        cli_serve_answer(x, 503, CD_STR(DRAINING));
     else if (shard->site == NULL)
-        answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+        cli_serve_answer(x, 404, CD_STR("{\"error\":\"not_found\"}"));
     else
         return false;
     return true;
@@ -97,9 +98,9 @@ static void on_public(void *arg, struct http_exchange *x)
     struct shard *shard = arg;
     if (cd_str_eq(x->head->where.path, CD_STR("/.well-known/celld/health"))) {
         if (is_draining(shard->s))
-            answer_json(x, 503, CD_STR("{\"ok\":false,\"draining\":true}"));
+            cli_serve_answer(x, 503, CD_STR(DRAINING));
         else
-            answer_json(x, 200, CD_STR("{\"ok\":true}"));
+            cli_serve_answer(x, 200, CD_STR("{\"ok\":true}"));
         return;
     }
     if (!answer_idle(shard, x))
@@ -158,38 +159,85 @@ static void reload_flow(void *arg)
         cd_event(s->control, CD_ERROR, "deployment_adoption_failed", CD_S("reason", cd_buf_str(&why)));
     }
     cd_json_out_end(&o, '}');
-    answer_json(r->x, rc == 0 ? 200 : rc == IO_NOENT ? 503 : 422, cd_buf_str(&body));
+    cli_serve_answer(r->x, rc == 0 ? 200 : rc == IO_NOENT ? 503 : 422, cd_buf_str(&body));
     cd_buf_deinit(&body);
     cd_buf_deinit(&why);
     cd_free(r);
 }
 
+static void on_live(struct serve *s, struct http_exchange *x, struct cd_str rest)
+{
+    (void)s, (void)rest;
+    cli_serve_answer(x, 200, CD_STR("{\"ok\":true}"));
+}
+
+static void on_reload(struct serve *s, struct http_exchange *x, struct cd_str rest)
+{
+    struct reload *r = cd_new(struct reload);
+    (void)rest;
+    r->s = s;
+    r->x = x;
+    io_spawn(s->control, "reload", reload_flow, r);
+}
+
+static void on_shutdown(struct serve *s, struct http_exchange *x, struct cd_str rest)
+{
+    struct cd_str query = x->head->where.query;
+    (void)rest;
+    if (query.ptr != NULL && !cd_str_eq(query, CD_STR("handoff=preserve"))) {
+        cli_serve_answer(x, 400, CD_STR("{\"error\":\"invalid operator query\"}"));
+        return;
+    }
+    cli_serve_answer(x, 200, CD_STR("{\"ok\":true}"));
+    cli_serve_stop(s);
+}
+
+/* operations.md 5.6. A path that ends with a slash is the beginning of one: rest is what follows. */
+static const struct route {
+    const char *path;
+    const char *method; /* NULL: any. */
+    bool draining; /* Also while the node stops. */
+    void (*handle)(struct serve *s, struct http_exchange *x, struct cd_str rest);
+} routes[] = {
+    {"/health/live", NULL, true, on_live},      {"/state", "GET", true, cli_operator_state},
+    {"/reload", "POST", false, on_reload},      {"/shutdown", "POST", true, on_shutdown},
+    {"/cell/", NULL, false, cli_operator_cell}, {"/evict/", NULL, false, cli_operator_evict},
+};
+
+static const struct route *route_of(struct cd_str path, struct cd_str *rest)
+{
+    for (size_t i = 0; i < CD_COUNT(routes); i++) {
+        struct cd_str name = cd_str(routes[i].path);
+        bool prefix = cd_str_ends(name, CD_STR("/"));
+        if (!(prefix ? cd_str_starts(path, name) : cd_str_eq(path, name)))
+            continue;
+        *rest = cd_str_sub(path, name.len, SIZE_MAX);
+        return &routes[i];
+    }
+    return NULL;
+}
+
 static void on_operator(void *arg, struct http_exchange *x)
 {
     struct serve *s = arg;
-    struct cd_str path = x->head->where.path;
-    bool post = cd_str_eq(x->head->method, CD_STR("POST"));
+    struct cd_str rest;
     if (s->node != NULL && fleet_peer_server_handle(fleet_node_peers(s->node), x))
         return;
-    if (cd_str_eq(path, CD_STR("/health/live"))) {
-        answer_json(x, 200, CD_STR("{\"ok\":true}"));
-    } else if (!s->started) {
-        answer_json(x, 503, CD_STR("{\"error\":\"starting\"}"));
-    } else if (cd_str_eq(path, CD_STR("/reload")) && post) {
-        struct reload *r = cd_new(struct reload);
-        r->s = s;
-        r->x = x;
-        io_spawn(s->control, "reload", reload_flow, r);
-    } else if (cd_str_eq(path, CD_STR("/shutdown")) && post) {
-        struct cd_str query = x->head->where.query;
-        if (query.ptr != NULL && !cd_str_eq(query, CD_STR("handoff=preserve"))) {
-            answer_json(x, 400, CD_STR("{\"error\":\"invalid operator query\"}"));
-            return;
-        }
-        answer_json(x, 200, CD_STR("{\"ok\":true}"));
-        cli_serve_stop(s);
+    const struct route *r = route_of(x->head->where.path, &rest);
+    if (r == NULL) {
+        cli_serve_answer(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+    } else if (r->method != NULL && !cd_str_eq(x->head->method, cd_str(r->method))) {
+        const struct http_field fields[] = {{CD_STR("content-type"), CD_STR(JSON)},
+                                            {CD_STR("allow"), cd_str(r->method)}};
+        const struct http_answer answer = {.status = 405, .field = fields, .field_count = CD_COUNT(fields)};
+        int rc = http_answer_all(x, &answer, CD_STR("{\"error\":\"method_not_allowed\"}"));
+        CD_ASSERT(rc == 0); /* Our own fields. */
+    } else if (!s->started && r->handle != on_live && r->handle != cli_operator_state) {
+        cli_serve_answer(x, 503, CD_STR("{\"error\":\"starting\"}"));
+    } else if (s->stopping && !r->draining) {
+        cli_serve_answer(x, 503, CD_STR(DRAINING));
     } else {
-        answer_json(x, 404, CD_STR("{\"error\":\"not_found\"}"));
+        r->handle(s, x, rest);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "http/server.h"
 #include "js/site.h"
 
+struct cell_keeper;
 struct cell_router;
 struct cell_shard;
 struct cell_tunnels;
@@ -17,6 +18,7 @@ struct fleet_node;
 struct js_cells;
 struct js_splices;
 struct serve;
+struct store_load;
 
 struct shard {
     struct serve *s;
@@ -49,6 +51,7 @@ struct serve {
     struct cell_router *router; /* owned */
     struct cell_tunnels *tunnels; /* owned */
     struct fleet_node *node; /* owned; NULL: not started */
+    struct cell_keeper *keeper; /* owned; of the memory; NULL: not started */
     struct io_signal node_news;
     bool node_tested; /* The bucket is one that celld can work with. */
     bool node_ready, node_halted; /* Cells may be claimed; it will not be ready, or is not any more. */
@@ -85,6 +88,8 @@ void cli_serve_node_start(struct serve *s);
 CD_MUST_USE int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why);
 /* In a fiber: until cells can be served. CD_ECLOSED: they never will, why. */
 CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
+/* On the control loop: the load block of the lease, and of /state. */
+void cli_serve_load(struct serve *s, struct store_load *load);
 /* In a fiber, when the cells of all shards are closed. */
 void cli_serve_node_stop(struct serve *s);
 /* On the control loop, when a generation is served: wakes the cells that were hinted at before. */
@@ -106,6 +111,11 @@ CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
 /* On the control loop: the internal listener, with what peers and operators ask. From then on advertise is
  * known; until the node has started only peers are answered. */
 CD_MUST_USE int cli_serve_operator_open(struct serve *s, struct cd_buf *why);
+void cli_serve_answer(struct http_exchange *x, int status, struct cd_str json); /* A whole one. */
+/* serve_operator.c, serve_state.c: what operators ask about cells (operations.md 5.6, 5.7). */
+void cli_operator_cell(struct serve *s, struct http_exchange *x, struct cd_str scope);
+void cli_operator_evict(struct serve *s, struct http_exchange *x, struct cd_str scope);
+void cli_operator_state(struct serve *s, struct http_exchange *x, struct cd_str rest);
 /* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
 CD_MUST_USE int cli_serve_adopt(struct serve *s, struct cd_buf *why);
 /* Begins the end of the node, once. */

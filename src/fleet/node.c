@@ -55,9 +55,10 @@ static uint64_t lease_slot(void *arg)
 static void lease_load(void *arg, struct store_load *load)
 {
     const struct fleet_node *n = arg;
-    int64_t now = io_wall_ms(n->o.io);
-    load->sampled_ms = now > 0 ? (uint64_t)now : 0;
+    load->sampled_ms = 0; /* Never. */
     load->bucket_format = 2;
+    if (n->o.load != NULL)
+        n->o.load(n->o.arg, load);
 }
 
 static void lease_held(void *arg)

@@ -44,6 +44,9 @@ struct fleet_node_opts {
     /* Looks at the alarm of a cell that nobody else will look at: an ordinary cold route that fires nothing
      * by itself (8.4). May come again for the same cell. */
     void (*hint)(void *arg, struct cd_str scope);
+    /* What the lease says of the load of this node (2.4), as last sampled; what is not known stays absent.
+     * NULL: it says nothing. Asked from the first acquisition on. */
+    void (*load)(void *arg, struct store_load *load);
     void *arg;
 };
 

@@ -469,6 +469,9 @@ struct io_usage {
 };
 /* Synchronous; about 0.1 ms: for once a second, on the control loop. */
 void io_usage_read(struct io *io, struct io_usage *out);
+/* Gives the slack back to the system, as far as it is whole pages. Synchronous, and tens of milliseconds with
+ * a large heap, in which nobody allocates: for when memory is short. */
+void io_usage_trim(struct io *io);
 
 /* ---- Mailbox between loops of a node ---- */
 /* FIFO per pair of loops, no order across pairs, never lost while the node lives. */

@@ -427,7 +427,14 @@ static void wake(void *arg, struct cell *cell)
     js_parked_wake(cell_user(cell));
 }
 
-static const struct cell_code code = {start, open, alarm, wake, stop};
+static void shrink(void *arg)
+{
+    struct js_cells *h = arg;
+    if (h->site != NULL)
+        js_site_shrink(h->site);
+}
+
+static const struct cell_code code = {start, open, alarm, wake, stop, shrink};
 
 const struct cell_code *js_cells_code(void)
 {

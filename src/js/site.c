@@ -299,6 +299,28 @@ void js_site_cell_left(struct js_site *s, struct js_worker *w)
         io_timer_start(&s->retire, s->opts.io, RETIRE_NS, on_retire);
 }
 
+static void collect(struct js_worker *w)
+{
+    struct js_entry e;
+    if (w == NULL || js_worker_condemned(w))
+        return;
+    js_enter(w, &e);
+    js_gc(w->js);
+    js_leave(&e);
+}
+
+void js_site_shrink(struct js_site *s)
+{
+    if (s->closing || s->halted)
+        return;
+    hosts_retire(s, false);
+    for (unsigned i = 0; i < s->opts.count; i++) {
+        collect(s->script[i].worker);
+        for (unsigned k = 0; k < s->script[i].host_count; k++)
+            collect(s->script[i].host[k]);
+    }
+}
+
 bool js_site_closing(const struct js_site *s)
 {
     return s->closing;

@@ -49,6 +49,8 @@ struct js_worker *js_site_worker(struct js_site *s, struct cd_str script, struct
 struct js_worker *js_site_cell_worker(struct js_site *s, struct cd_str script, struct cd_str scope,
                                       struct cd_buf *why);
 void js_site_cell_left(struct js_site *s, struct js_worker *w);
+/* Memory is short: isolates without cells go, the others collect their garbage. */
+void js_site_shrink(struct js_site *s);
 bool js_site_closing(const struct js_site *s);
 bool js_site_has(const struct js_site *s, struct cd_str script);
 unsigned js_site_events(const struct js_site *s);

@@ -498,3 +498,11 @@ void log_folder_close(struct log_folder *f, struct io_op *op, io_done_fn *done)
     io_signal_wake(&f->floor_wanted, IO_CANCELED);
     log_fold_fiber_ended(f);
 }
+
+void log_folder_numbers(const struct log_folder *f, struct log_folder_numbers *out)
+{
+    *out = (struct log_folder_numbers){.floor = f->floor.floor,
+                                       .unfolded_rows = f->rows,
+                                       .unfolded_bytes = f->bytes,
+                                       .armed_alarms = f->alarms.armed};
+}

@@ -37,6 +37,12 @@ struct log_folder_opts {
 };
 
 struct log_folder *log_folder_new(const struct log_folder_opts *o);
+/* For /state. */
+struct log_folder_numbers {
+    uint64_t floor; /* The slot. */
+    uint64_t unfolded_rows, unfolded_bytes, armed_alarms;
+};
+void log_folder_numbers(const struct log_folder *f, struct log_folder_numbers *out);
 /* What log_opts.durable is to call. Takes the rows out of d. */
 void log_folder_durable(struct log_folder *f, struct log_durable *d);
 /* In a fiber of the control loop, when no row follows any more (9.3): folds every row, then writes the packs

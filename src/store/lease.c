@@ -156,9 +156,8 @@ static void load_number(struct cd_json_out *j, const char *key, uint64_t v)
         store_out_number(j, key, v);
 }
 
-static void load_write(struct cd_json_out *j, const struct store_load *l)
+void store_load_write(struct cd_json_out *j, const struct store_load *l)
 {
-    cd_json_out_key(j, "load");
     cd_json_out_object(j);
 #define X(name) load_number(j, #name, l->name);
     STORE_LOAD_NUMBERS(X)
@@ -236,7 +235,8 @@ void store_lease_write(struct cd_buf *out, const struct store_lease *l)
         cd_json_out_raw(&j, cd_buf_str(&log));
         cd_buf_deinit(&log);
     }
-    load_write(&j, &l->load);
+    cd_json_out_key(&j, "load");
+    store_load_write(&j, &l->load);
     cd_json_out_end(&j, '}');
 }
 

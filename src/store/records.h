@@ -8,6 +8,7 @@
 #ifndef STORE_RECORDS_H
 #define STORE_RECORDS_H
 
+#include "base/json.h"
 #include "store/names.h"
 
 #define STORE_RECORD_MAX (256u << 10)
@@ -73,6 +74,7 @@ struct store_load {
 #undef X
 };
 void store_load_init(struct store_load *l); /* Every number absent, every flag false. */
+void store_load_write(struct cd_json_out *j, const struct store_load *l); /* As an object. */
 
 /* nodes/<node>.json */
 #define STORE_ADDR_MAX 262 /* A name or literal address, a colon and a port. */

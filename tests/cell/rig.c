@@ -212,7 +212,8 @@ static void actor_stop(void *arg, struct cell *c, enum cell_stop cause, struct c
         actor_gone(a);
 }
 
-static const struct cell_code actor_code = {actor_start, actor_open, actor_alarm, actor_wake, actor_stop};
+static const struct cell_code actor_code = {actor_start, actor_open, actor_alarm,
+                                            actor_wake,  actor_stop, NULL};
 
 /* ---- Callers ---- */
 

@@ -126,8 +126,8 @@ static void counter_stop(void *arg, struct cell *c, enum cell_stop cause, struct
     cell_stopped(c);
 }
 
-static const struct cell_code counter = {counter_start, counter_open, counter_alarm, counter_wake,
-                                         counter_stop};
+static const struct cell_code counter = {counter_start, counter_open, counter_alarm,
+                                         counter_wake,  counter_stop, NULL};
 
 /* ---- Callers ---- */
 

@@ -12,6 +12,7 @@ const { cell_namespace, cell_id_of_name, cell_id_unique, cell_id_parse, wire_ope
 
 const NAME_MAX = 1024; // UTF-8 bytes of a name that the cell is told
 const OVERLOAD = /^cell overload: admission refused/;
+const CAPACITY = /^CapacityExhausted:/;
 
 // ---- Channels
 
@@ -76,19 +77,24 @@ export class CellChannel {
         try {
             return await fetchOver(this.#open(from), request, signal);
         } catch (failure) {
-            if (failure.error?.overloaded !== true || !OVERLOAD.test(failure.error.message)) throw failure;
-            return refused(); // runtime.md 2.10
+            if (failure.error?.overloaded !== true) throw failure;
+            if (OVERLOAD.test(failure.error.message)) return refused('cell admission refused', 'x-celld-overload', 'cell', 'x-celld-reason', 'cell_overload'); // runtime.md 2.10
+            if (CAPACITY.test(failure.error.message)) return refused('CapacityExhausted', 'x-celld-reason', 'capacity');
+            throw failure;
         }
     }
 }
 
-const refused = () => ({
-    status: 503,
-    statusText: 'Service Unavailable',
-    fields: ['content-type', 'application/json', 'retry-after', '1', 'x-celld-overload', 'cell', 'x-celld-reason', 'cell_overload'],
-    state: new BodyState('text', '{"error":"cell admission refused"}', null, 34),
-    webSocket: null,
-});
+const refused = (error, ...fields) => {
+    const body = `{"error":"${error}"}`;
+    return {
+        status: 503,
+        statusText: 'Service Unavailable',
+        fields: ['content-type', 'application/json', 'retry-after', '1', ...fields],
+        state: new BodyState('text', body, null, body.length),
+        webSocket: null,
+    };
+};
 
 // ---- What users see
 
