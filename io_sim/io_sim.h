@@ -128,8 +128,8 @@ void sim_restart_with(struct sim_node *n, bool wipe,
 /* Its loops stand still for ns; timers come late afterwards, io_now_ns has run on. Adds to a pause in
  * progress. */
 void sim_pause(struct sim_node *n, uint64_t ns);
-/* What its machine says of memory, CPU time and descriptors (io_usage_read): fn changes what is in usage, a machine
- * of 8 GiB without a control group, of which the process has 64 MiB. NULL: that. */
+/* What its machine says of memory, CPU time and descriptors (io_usage_read): fn changes what is in usage, a
+ * machine of 8 GiB without a control group, of which the process has 64 MiB. NULL: that. */
 void sim_on_usage(struct sim_node *n, void (*fn)(void *arg, struct io_usage *usage), void *arg);
 /* What is left of the current life: "op net.read serial 17", "fiber takeover awaits op 9", "file /d/x",
  * "stream ...". Returns the count; report may be NULL. */

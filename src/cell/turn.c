@@ -216,11 +216,10 @@ static void expire(struct cell *c, uint64_t now)
         if (w->deadline_ns > now)
             return;
         CD_MARK("cell.queue_deadline");
-        cell_wire_refuse(w,
-                         &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
-                                              .overloaded = true,
-                                              .retryable = true,
-                                              .refusal = CELL_REFUSED_CAPACITY});
+        cell_wire_refuse(w, &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
+                                                 .overloaded = true,
+                                                 .retryable = true,
+                                                 .refusal = CELL_REFUSED_CAPACITY});
     }
     if (!c->wake && !c->look)
         cell_feed(c, CELL_EV_GIVE_UP);

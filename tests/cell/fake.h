@@ -38,7 +38,8 @@ struct fake {
     bool restore_fails, open_fails, commit_fails;
     int entry_status, release_status; /* Of every wake entry and release. */
     uint64_t claim_ns; /* How long a claim takes. */
-    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired, entries, releases;
+    unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired, entries,
+        releases;
     struct fleet_authority authority;
     struct fleet_self self;
     /* With two nodes: the other one, and the session that has every cell (NULL: whoever claims) and is said
