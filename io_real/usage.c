@@ -34,15 +34,19 @@ static bool number_of(const char *dir, const char *name, uint64_t *out)
 /* The number behind a word that a line starts with; 0: there is none. */
 static uint64_t field_of(const char *dir, const char *name, const char *word)
 {
-    char path[PATH_BYTES + 64], line[256], first[128];
+    char path[PATH_BYTES + 64], first[128], rest[256];
     unsigned long long n = 0;
-    bool got = false;
+    bool got = false, more = true;
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "re");
     if (f == NULL)
         return 0;
-    while (!got && fgets(line, sizeof line, f) != NULL)
-        got = sscanf(line, "%127s %llu", first, &n) == 2 && strcmp(first, word) == 0;
+    while (!got && more && fscanf(f, "%127s", first) == 1) {
+        if (strcmp(first, word) == 0)
+            more = got = fscanf(f, "%llu", &n) == 1;
+        else
+            more = fgets(rest, sizeof rest, f) != NULL;
+    }
     (void)fclose(f);
     return got ? n : 0;
 }
