@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cell/cell_internal.h"
+#include "io/backend.h"
 
 #define TICK_NS IO_SEC(5)
 #define SILENT_TICKS_MAX 3u /* Without a byte, although we asked. */
@@ -131,9 +132,8 @@ static void tunnel_free(struct tunnel *t)
     h->tunnels--;
     if (h->tunnels > 0 || h->stop_op == NULL || io_busy(&h->tick.op))
         return;
-    struct io_op *done = h->stop_op;
+    io_complete_later(h->stop_op, IO_OK);
     h->stop_op = NULL;
-    io_defer(done, h->o.io, IO_OK, done->done);
 }
 
 static void closed_done(struct io_op *op, int status)
@@ -486,9 +486,8 @@ static void tick_done(struct io_op *op, int status)
     if (h->tunnels > 0 && (status == IO_OK || (h->stopping && !h->at_once))) {
         io_timer_start(&h->tick, h->o.io, h->stopping ? FINISH_NS / 10 : TICK_NS, tick_done);
     } else if (h->tunnels == 0 && h->stop_op != NULL) {
-        struct io_op *done = h->stop_op;
+        io_complete_later(h->stop_op, IO_OK);
         h->stop_op = NULL;
-        io_defer(done, h->o.io, IO_OK, done->done);
     }
 }
 
@@ -602,11 +601,11 @@ void cell_tunnels_stop(struct cell_tunnels *h, struct io *io, bool at_once, stru
     CD_ASSERT(!h->stopping);
     h->stopping = true;
     h->at_once = at_once;
+    io_begin(op, io, done); /* It cannot be cancelled: tunnels are there until it is done. */
     if (h->tunnels == 0 && !io_busy(&h->tick.op)) {
-        io_defer(op, io, IO_OK, done);
+        io_complete_later(op, IO_OK);
         return;
     }
-    op->done = done;
     h->stop_op = op;
     h->finish_ns = io_now_ns(io) + FINISH_NS;
     close_all(h, at_once);
