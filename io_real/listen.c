@@ -2,6 +2,7 @@
  * wait in the backlog. Running out of descriptors is an episode: it is said once, and tried again after 10
  * ms, 20 ms, ... 1 s. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -19,7 +20,9 @@ struct listener {
     struct io_op *accepting;
     struct io_stream *into;
     struct real_port *port; /* Shared one that the node keeps; may be NULL. */
-    bool readable;
+    struct cd_link sibling; /* In its list, under the node's lock. */
+    struct real_watch cover; /* Of a sibling's socket, by a descriptor of its own; see io_listener_cover. */
+    bool readable, cover_readable;
     uint64_t backoff_ns; /* 0: no episode. */
     struct real_alarm retry;
 };
@@ -66,10 +69,13 @@ static bool died_in_backlog(int error)
 static void accept_now(struct listener *n)
 {
     for (int tries = 0; tries < TRIES_MAX; tries++) {
-        int fd = accept4(n->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && errno == EAGAIN) {
-            n->readable = false;
+        bool own = n->readable;
+        if (!own && !n->cover_readable)
             return;
+        int fd = accept4(own ? n->watch.fd : n->cover.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && errno == EAGAIN) {
+            *(own ? &n->readable : &n->cover_readable) = false;
+            continue;
         }
         if (fd < 0 && died_in_backlog(errno))
             continue;
@@ -90,7 +96,7 @@ static void accept_now(struct listener *n)
 
 static void accept_if_due(struct real_loop *l, struct listener *n)
 {
-    if (!n->readable || n->accepting == NULL || n->retry.set)
+    if ((!n->readable && !n->cover_readable) || n->accepting == NULL || n->retry.set)
         return;
     real_enter(l);
     accept_now(n);
@@ -102,6 +108,14 @@ static void listener_ready(struct real_loop *l, struct real_watch *w, uint32_t e
     (void)events;
     struct listener *n = CD_CONTAINER(w, struct listener, watch);
     n->readable = true;
+    accept_if_due(l, n);
+}
+
+static void cover_ready(struct real_loop *l, struct real_watch *w, uint32_t events)
+{
+    (void)events;
+    struct listener *n = CD_CONTAINER(w, struct listener, cover);
+    n->cover_readable = w->fd >= 0; /* An event can be older than the end of covering. */
     accept_if_due(l, n);
 }
 
@@ -177,6 +191,7 @@ static int listen_shared(struct io_real *node, struct real_addr *a, const char *
         p = cd_new(struct real_port);
         (void)snprintf(p->host, sizeof p->host, "%s", host);
         p->port = bound_port(fd);
+        cd_list_init(&p->listeners);
         cd_list_push(&node->ports, &p->link);
     }
     p->users++;
@@ -184,11 +199,14 @@ static int listen_shared(struct io_real *node, struct real_addr *a, const char *
     return fd;
 }
 
-static void port_release(struct io_real *node, struct real_port *p)
+/* sibling: of the listener, or NULL when there is none. */
+static void port_release(struct io_real *node, struct real_port *p, struct cd_link *sibling)
 {
     if (p == NULL)
         return;
     (void)pthread_mutex_lock(&node->lock);
+    if (sibling != NULL)
+        cd_link_remove(sibling);
     if (--p->users == 0) {
         cd_link_remove(&p->link);
         cd_free(p);
@@ -221,12 +239,18 @@ int io_listen(struct io_listener *listener, struct io *io, const struct io_addr 
     n->port = port;
     n->hot.run = listener_hot;
     real_watch_init(&n->watch, listener_ready);
+    real_watch_init(&n->cover, cover_ready);
     rc = real_watch_start(l, &n->watch, fd, EPOLLIN | EPOLLET);
     if (rc != IO_OK) {
         (void)close(fd);
-        port_release(l->node, port);
+        port_release(l->node, port, NULL);
         cd_free(n);
         return rc;
+    }
+    if (port != NULL) {
+        (void)pthread_mutex_lock(&l->node->lock);
+        cd_list_push(&port->listeners, &n->sibling);
+        (void)pthread_mutex_unlock(&l->node->lock);
     }
     l->open++;
     *listener = (struct io_listener){.io = io, .impl = n};
@@ -260,8 +284,51 @@ void io_accept(struct io_listener *listener, struct io_stream *into, struct io_o
     op->impl = n;
     n->accepting = op;
     n->into = into;
-    if (n->readable)
+    if (n->readable || n->cover_readable)
         real_heat(n->loop, &n->hot);
+}
+
+/* A descriptor of the socket on which that loop listens at the same address, or a negative errno. */
+static int sibling_descriptor(struct listener *n, unsigned loop)
+{
+    int fd = -ENOENT;
+    (void)pthread_mutex_lock(&n->loop->node->lock);
+    for (struct cd_link *k = cd_list_first(&n->port->listeners); k != NULL;
+         k = cd_list_next(&n->port->listeners, k)) {
+        const struct listener *other = CD_CONTAINER(k, struct listener, sibling);
+        if (io_loop_index(&other->loop->io) == loop && fd == -ENOENT) {
+            fd = fcntl(other->watch.fd, F_DUPFD_CLOEXEC, 3);
+            fd = fd < 0 ? -errno : fd;
+        }
+    }
+    (void)pthread_mutex_unlock(&n->loop->node->lock);
+    return fd;
+}
+
+static void cover_end(struct listener *n)
+{
+    int fd = n->cover.fd;
+    if (fd < 0)
+        return;
+    real_watch_stop(n->loop, &n->cover);
+    (void)close(fd);
+    n->cover_readable = false;
+}
+
+int io_listener_cover(struct io_listener *listener, unsigned loop)
+{
+    struct listener *n = listener->impl;
+    CD_ASSERT(listener->io != NULL && n->port != NULL && loop != io_loop_index(&n->loop->io));
+    cover_end(n);
+    if (loop == IO_NO_LOOP)
+        return IO_OK;
+    int fd = sibling_descriptor(n, loop);
+    if (fd < 0)
+        return real_status(-fd);
+    int rc = real_watch_start(n->loop, &n->cover, fd, EPOLLIN | EPOLLET);
+    if (rc != IO_OK)
+        (void)close(fd);
+    return rc;
 }
 
 static void grave_free(struct real_grave *g)
@@ -279,11 +346,12 @@ void io_listener_close(struct io_listener *listener, struct io_op *op, io_done_f
     io_begin(op, &l->io, done);
     *listener = (struct io_listener){0};
     int fd = n->watch.fd;
+    cover_end(n);
     real_watch_stop(l, &n->watch);
+    port_release(l->node, n->port, &n->sibling); /* Nobody covers it any more. */
     (void)close(fd);
     real_alarm_clear(l, &n->retry);
     cd_link_remove(&n->hot.link);
-    port_release(l->node, n->port);
     l->open--;
     real_bury(l, &n->grave, grave_free);
     io_complete_later(op, IO_OK);

@@ -107,6 +107,7 @@ struct real_loop {
 
 struct real_port { /* What IO_LISTEN_SHARED with port 0 has settled on. */
     struct cd_link link;
+    struct cd_list listeners; /* struct listener.sibling */
     char host[IO_HOST_MAX];
     uint16_t port;
     unsigned users;

@@ -238,6 +238,18 @@ void io_listener_addr(const struct io_listener *handle, struct io_addr *out)
     *out = l->addr;
 }
 
+int io_listener_cover(struct io_listener *handle, unsigned loop)
+{
+    struct sim_listener *l = handle->impl;
+    CD_ASSERT(l->port->shared && loop != io_loop_index(handle->io));
+    for (struct cd_link *k = cd_list_first(&l->port->listeners); k != NULL;
+         k = cd_list_next(&l->port->listeners, k)) {
+        if (io_loop_index(&CD_CONTAINER(k, struct sim_listener, same)->loop->io) == loop)
+            return IO_OK;
+    }
+    return loop == IO_NO_LOOP ? IO_OK : IO_NOENT;
+}
+
 /* No connection reaches it any more; those that wait in its backlog are reset. */
 static void listener_shut(struct sim_listener *l, bool silent)
 {

@@ -361,6 +361,7 @@ static void on_watch(struct io_op *op, int status)
         if (js_watch_look(&s->shard[i].watch, io_now_ns(s->control)))
             cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i));
     }
+    cli_serve_cover(s);
     io_timer_start(&s->watch_timer, s->control, WATCH_LOOK_NS, on_watch);
 }
 

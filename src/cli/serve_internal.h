@@ -27,6 +27,11 @@ struct shard {
     struct js_site *site; /* NULL: nothing is deployed. */
     struct cli_generation *generation; /* What site serves. */
     struct js_watch watch;
+    /* Of serve_cover.c, on the control loop: */
+    uint64_t turn; /* That ran when it was looked at last; 0: none. */
+    bool stuck; /* The same turn ran at two looks. */
+    struct shard *cover; /* Who accepts for it; NULL: itself. */
+    bool covers; /* It accepts for another one. */
     struct io_op stopped;
     struct js_splices
         *splices; /* owned, from the loop's start to its end: sockets of clients that cells have */
@@ -108,6 +113,8 @@ void cli_serve_refuse(struct http_exchange *x, const char *reason); /* 503 */
 
 /* On a shard: its public listener. */
 CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
+/* On the control loop, about once a second: lets other shards accept for those whose turn does not end. */
+void cli_serve_cover(struct serve *s);
 /* On the control loop: the internal listener, with what peers and operators ask. From then on advertise is
  * known; until the node has started only peers are answered. */
 CD_MUST_USE int cli_serve_operator_open(struct serve *s, struct cd_buf *why);

@@ -71,6 +71,14 @@ void http_server_addr(const struct http_server *s, struct io_addr *out)
     io_listener_addr(&s->listener, out);
 }
 
+void http_server_cover(struct http_server *s, unsigned loop)
+{
+    if (s->listener.io == NULL || s->draining)
+        return;
+    int rc = io_listener_cover(&s->listener, loop);
+    CD_MAYBE(rc != IO_OK); /* That loop has just stopped listening, or descriptors ran out. */
+}
+
 unsigned http_server_connections(const struct http_server *s)
 {
     return s->count;

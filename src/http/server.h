@@ -53,6 +53,8 @@ unsigned http_server_connections(const struct http_server *s);
 /* From now on each answer says Connection: close, and connections without a request are closed. Accepting
  * goes on, so that the handler can answer 503. */
 void http_server_drain(struct http_server *s);
+/* io_listener_cover for its listener, which is shared. No effect once it was stopped. */
+void http_server_cover(struct http_server *s, unsigned loop);
 /* Stops accepting, drains, and waits for the open exchanges: IO_OK. After grace_ns (0: at once) connections
  * are cut and their handlers hear gone: then done comes, with IO_TIMEDOUT, when they have closed their
  * exchanges. op cannot be cancelled. Once. */

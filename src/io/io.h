@@ -192,6 +192,12 @@ void io_listener_addr(const struct io_listener *l, struct io_addr *out); /* The 
 /* One accept at a time per listener; connections wait in the backlog meanwhile. into is open when status is
  * IO_OK. */
 void io_accept(struct io_listener *l, struct io_stream *into, struct io_op *op, io_done_fn *done);
+/* For a loop that is too busy to accept: from now on l, which is shared, also accepts what comes to the
+ * shared listener of the same address on that other loop, and to no further one; IO_NO_LOOP: to its own only.
+ * Of use while an accept of l waits. IO_NOENT: that loop does not listen there. In the simulator, where no
+ * loop is ever too busy, nothing changes. */
+#define IO_NO_LOOP UINT32_MAX
+CD_MUST_USE int io_listener_cover(struct io_listener *l, unsigned loop);
 void io_listener_close(struct io_listener *l, struct io_op *op,
                        io_done_fn *done); /* A pending accept ends first. */
 

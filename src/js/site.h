@@ -71,6 +71,8 @@ struct js_watch {
 
 void js_watch_begin(struct js_watch *w, struct js_isolate *js, uint64_t until_ns);
 void js_watch_end(struct js_watch *w);
+/* From any loop: a number of the turn that runs, the same as long as it does; 0: none runs. */
+uint64_t js_watch_turn(const struct js_watch *w);
 /* From any loop, about once a second: ends a turn that is over its time. True: it did. */
 bool js_watch_look(struct js_watch *w, uint64_t now_ns);
 

@@ -16,6 +16,11 @@ void js_watch_end(struct js_watch *w)
     }
 }
 
+uint64_t js_watch_turn(const struct js_watch *w)
+{
+    return __atomic_load_n(&w->until_ns, __ATOMIC_SEQ_CST);
+}
+
 bool js_watch_look(struct js_watch *w, uint64_t now_ns)
 {
     __atomic_store_n(&w->looking, 1, __ATOMIC_SEQ_CST);

@@ -233,7 +233,86 @@ static void test_closed_sockets_wait_for_their_peers_within_bounds(void **state)
     assert_int_equal(open_fds(), before);
 }
 
-CD_TESTS(sockets, cmocka_unit_test(test_accepting_pauses_when_descriptors_run_out),
+/* ---- A loop that does not accept ---- */
+
+struct idler { /* Listens on loop 1 and never accepts. */
+    struct io_msg msg;
+    struct io_listener listener;
+    struct io_addr at;
+    struct io_op close;
+    int rc;
+    unsigned done; /* Atomic: steps that are behind it. */
+};
+
+static void idler_step(struct idler *x)
+{
+    __atomic_add_fetch(&x->done, 1, __ATOMIC_SEQ_CST);
+}
+
+static void idler_closed(struct io_op *op, int status)
+{
+    CHECK_INT(status, IO_OK);
+    idler_step(CD_CONTAINER(op, struct idler, close));
+}
+
+static void idler_open(struct io *io, struct io_msg *m)
+{
+    struct idler *x = CD_CONTAINER(m, struct idler, msg);
+    x->rc = io_listen(&x->listener, io, &x->at, IO_LISTEN_SHARED);
+    idler_step(x);
+}
+
+static void idler_close(struct io *io, struct io_msg *m)
+{
+    struct idler *x = CD_CONTAINER(m, struct idler, msg);
+    (void)io;
+    io_listener_close(&x->listener, &x->close, idler_closed);
+}
+
+static void idler_do(struct contract *c, struct idler *x, void (*what)(struct io *io, struct io_msg *m))
+{
+    unsigned before = __atomic_load_n(&x->done, __ATOMIC_SEQ_CST);
+    x->msg.handle = what;
+    io_post(c->io, 1, &x->msg);
+    while (__atomic_load_n(&x->done, __ATOMIC_SEQ_CST) == before)
+        CHECK_INT(io_sleep(c->io, IO_MS(1)), IO_OK);
+}
+
+static void flow_cover(struct contract *c)
+{
+    struct io_listener l = {0};
+    struct idler x = {.at = {.host = "127.0.0.1"}};
+    CHECK_INT(io_listen(&l, c->io, &x.at, IO_LISTEN_SHARED), IO_OK);
+    io_listener_addr(&l, &x.at);
+    CHECK_INT(io_listener_cover(&l, 1), IO_NOENT);
+    idler_do(c, &x, idler_open);
+    CHECK_INT(x.rc, IO_OK);
+    CHECK_INT(io_listener_cover(&l, 1), IO_OK);
+    for (unsigned i = 0; i < 40; i++) { /* The kernel gives about half of them to the idler. */
+        struct io_stream client = {0}, server = {0};
+        struct io_op accept = {0};
+        CHECK_INT(stream_connect(&client, c->io, &x.at), IO_OK);
+        io_accept(&l, &server, &accept, NULL);
+        CHECK_INT(io_await(&accept, io_now_ns(c->io) + IO_SEC(10)), IO_OK);
+        stream_close(&client, false);
+        stream_close(&server, false);
+    }
+    CHECK_INT(io_listener_cover(&l, IO_NO_LOOP), IO_OK);
+    CHECK_INT(io_listener_cover(&l, 1), IO_OK);
+    idler_do(c, &x, idler_close);
+    listener_close(&l);
+}
+
+static void test_a_listener_accepts_for_a_loop_that_does_not(void **state)
+{
+    (void)state;
+    unsigned before = open_fds();
+    node_run(&(struct node_run){.opts = {.shards = 1, .log_fd = -1}, .flow = flow_cover});
+    assert_int_equal(open_fds(), before);
+}
+
+CD_TESTS(sockets, cmocka_unit_test(test_a_listener_accepts_for_a_loop_that_does_not),
+         cmocka_unit_test(test_accepting_pauses_when_descriptors_run_out),
          cmocka_unit_test(test_a_shared_address_is_not_shared_with_another_node),
          cmocka_unit_test(test_an_address_without_a_way_to_it_is_unreachable),
          cmocka_unit_test(test_one_listener_takes_both_families),
