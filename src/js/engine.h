@@ -106,6 +106,8 @@ struct js_hooks {
     /* js/module.h. */
     int (*resolve)(struct js_isolate *js, const struct js_import *import, js_value *module);
     int (*import_meta)(struct js_isolate *js, struct cd_str module_name, js_value meta);
+    /* Makes out of a stack what is shown of it; false: the stack as it is. See js_stack_hook. */
+    bool (*stack)(struct js_isolate *js, struct cd_str stack, struct cd_buf *out);
     /* Whether an object is to be written by the writer's own code: js/parcel.h. */
     bool (*is_host_object)(struct js_isolate *js, js_value object);
 };
@@ -132,6 +134,9 @@ CD_MUST_USE int js_isolate_new(struct js_isolate **out, const struct js_isolate_
 /* Outside of turns. Finalizers of js_weak that have not run are run; refs that were not cleared dangle. */
 void js_isolate_free(struct js_isolate *js);
 void *js_isolate_user(const struct js_isolate *js);
+/* From now on hooks->stack sees each stack before anybody else does: when it is read first, unless
+ * Error.prepareStackTrace of user code makes it. Errors whose stack nobody reads cost nothing. */
+void js_stack_hook(struct js_isolate *js);
 
 /* A turn: one entry into the isolate. Turns of different isolates of a thread may nest. */
 struct js_turn {

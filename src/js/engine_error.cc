@@ -147,6 +147,77 @@ void js_problem_deinit(js_problem *p)
     p->terminated = false;
 }
 
+/* ---- Stacks */
+
+static void part_of(js_isolate *js, v8::Local<v8::Object> error, const char *key, const char *otherwise,
+                    cd_buf *out)
+{
+    v8::Local<v8::Value> v;
+    if (!error->Get(js_context(js), js_v8_text(js, key)).ToLocal(&v))
+        return;
+    if (v->IsUndefined())
+        cd_buf_addf(out, "%s", otherwise);
+    else
+        text_of(js, v, out);
+}
+
+/* As V8 writes it: a callback for stacks has to make all of the text. */
+static void stack_text(js_isolate *js, v8::Local<v8::Value> error, v8::Local<v8::Array> sites, cd_buf *out)
+{
+    v8::TryCatch guard(js->v8);
+    if (error->IsObject()) {
+        cd_buf message = {};
+        part_of(js, error.As<v8::Object>(), "name", "Error", out);
+        part_of(js, error.As<v8::Object>(), "message", "", &message);
+        if (out->len > 0 && message.len > 0)
+            cd_buf_addf(out, ": ");
+        cd_buf_add_str(out, cd_buf_str(&message));
+        cd_buf_deinit(&message);
+    } else {
+        text_of(js, error, out);
+    }
+    for (uint32_t i = 0; i < sites->Length(); i++) {
+        v8::Local<v8::Value> site;
+        if (!sites->Get(js_context(js), i).ToLocal(&site))
+            return;
+        cd_buf_addf(out, "\n    at ");
+        text_of(js, site, out);
+    }
+}
+
+static v8::MaybeLocal<v8::Value> on_stack(v8::Local<v8::Context> context, v8::Local<v8::Value> error,
+                                          v8::Local<v8::Array> sites)
+{
+    js_isolate *js = js_from(context->GetIsolate());
+    v8::Local<v8::Value> cls, own;
+    if (!context->Global()->Get(context, js_v8_text(js, "Error")).ToLocal(&cls))
+        return {};
+    if (cls->IsObject()) {
+        if (!cls.As<v8::Object>()->Get(context, js_v8_text(js, "prepareStackTrace")).ToLocal(&own))
+            return {};
+        v8::Local<v8::Value> args[] = {error, sites};
+        if (own->IsFunction())
+            return own.As<v8::Function>()->Call(context, cls, 2, args);
+    }
+    cd_buf stack = {}, shown = {};
+    stack_text(js, error, sites, &stack);
+    const cd_buf *text = js->hooks->stack(js, cd_buf_str(&stack), &shown) ? &shown : &stack;
+    v8::MaybeLocal<v8::String> made =
+        v8::String::NewFromUtf8(js->v8, text->ptr, v8::NewStringType::kNormal, static_cast<int>(text->len));
+    cd_buf_deinit(&stack);
+    cd_buf_deinit(&shown);
+    v8::Local<v8::String> result;
+    if (!made.ToLocal(&result))
+        return v8::Undefined(js->v8);
+    return result;
+}
+
+void js_stack_hook(js_isolate *js)
+{
+    CD_ASSERT(js->hooks != nullptr && js->hooks->stack != nullptr);
+    js->v8->SetPrepareStackTraceCallback(on_stack);
+}
+
 /* ---- Throwing */
 
 static v8::Local<v8::Value> error_of(js_error_kind kind, v8::Local<v8::String> message)

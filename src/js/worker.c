@@ -147,12 +147,32 @@ static void on_heap(struct js_isolate *js, enum js_heap_state state)
 
 static const char *const private_names[] = {[JS_NAME_PLATFORM] = "platform"};
 
+/* The source map of the main module, read when somebody asks for it; NULL: there is none. */
+static const struct js_source_map *source_map(struct js_worker *w)
+{
+    const struct js_bundle_module *m = &w->bundle->module[w->bundle->main];
+    if (!w->map_tried && m->source_map.len > 0)
+        w->map = js_source_map_parse(m->source_map);
+    w->map_tried = true;
+    return w->map;
+}
+
+static bool on_stack(struct js_isolate *js, struct cd_str stack, struct cd_buf *out)
+{
+    struct js_worker *w = js_isolate_user(js);
+    const struct js_source_map *map = source_map(w);
+    if (map != NULL)
+        js_source_map_stack(map, w->bundle->module[w->bundle->main].name, stack, out);
+    return map != NULL;
+}
+
 static const struct js_hooks engine_hooks = {.task = on_task,
                                              .rejection = on_rejection,
                                              .uncaught = on_uncaught,
                                              .heap = on_heap,
                                              .resolve = js_modules_resolve,
                                              .import_meta = js_modules_meta,
+                                             .stack = on_stack,
                                              .is_host_object = js_is_platform};
 
 /* ---- Entries ---- */
@@ -187,19 +207,13 @@ void js_enter(struct js_worker *w, struct js_entry *e)
         js_terminate(w->js); /* V8 forgets it with the end of each turn. */
 }
 
+/* The place; the stack is mapped already. */
 void js_problem_map(struct js_worker *w, struct js_problem *p)
 {
     const struct js_bundle_module *m = &w->bundle->module[w->bundle->main];
-    if (!w->map_tried && m->source_map.len > 0)
-        w->map = js_source_map_parse(m->source_map);
-    w->map_tried = true;
-    if (w->map == NULL)
-        return;
-    struct cd_buf stack = {0};
     struct js_source_place place;
-    js_source_map_stack(w->map, m->name, cd_buf_str(&p->stack), &stack);
-    cd_buf_deinit(&p->stack);
-    p->stack = stack;
+    if (source_map(w) == NULL)
+        return;
     if (p->line > 0 && p->column > 0 && cd_str_eq(cd_buf_str(&p->script), m->name) &&
         js_source_map_find(w->map, (unsigned)p->line, (unsigned)p->column, &place)) {
         cd_buf_clear(&p->script);
@@ -403,6 +417,8 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
         cd_free(w);
         return rc;
     }
+    if (w->bundle->module[w->bundle->main].source_map.len > 0)
+        js_stack_hook(w->js);
     struct js_entry e;
     js_enter(w, &e);
     js_ref_set(w->js, &w->rejected, js_array(w->js, NULL, 0));

@@ -219,10 +219,15 @@ static void on_uncaught(void *arg, struct js_worker *w, const char *where, const
 
 static const struct js_worker_hooks hooks = {.console = on_console, .uncaught = on_uncaught};
 
+#define SOURCE_MAP "//# map " /* What follows is the source map. */
+
 static struct js_site *site_open(struct rig *r, unsigned which, const char *source, unsigned heap)
 {
+    const char *map = strstr(source, SOURCE_MAP);
     r->module[which] =
         (struct js_bundle_module){.name = CD_STR("index.js"), .kind = JS_MODULE_ESM, .bytes = cd_str(source)};
+    if (map != NULL)
+        r->module[which].source_map = cd_str(map + strlen(SOURCE_MAP));
     r->bundle[which] = (struct js_bundle){
         .script = CD_STR("test"), .module = &r->module[which], .count = 1, .config = CD_STR(CONFIG)};
     const struct js_site_opts opts = {.io = r->io,

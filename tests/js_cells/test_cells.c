@@ -530,6 +530,44 @@ static void test_a_console_record_is_cut_between_characters(void **state)
     rig_close(&r);
 }
 
+/* Of the bundle's source map, also where user code reads them. */
+static void test_stacks_name_the_sources(void **state)
+{
+    struct rig r;
+    struct cell c;
+    (void)state;
+    rig_open(&r,
+             HEAD "export class A extends DurableObject {\n"
+                  "  alarm() {\n"
+                  "    const { stack } = new RangeError('here');\n"
+                  "    console.log(stack.split('\\n')[0], stack.includes('(src/app.ts:'), "
+                  "stack.includes('(index.js:'));\n"
+                  "    console.log(new Error('').stack.split('\\n')[0]);\n"
+                  "    const o = {};\n"
+                  "    Error.captureStackTrace(o);\n"
+                  "    console.log(o.stack.includes('(src/app.ts:'), Object.keys(o).length);\n"
+                  "    Error.prepareStackTrace = (e, sites) => `${e.message} ${sites[0].getFileName()}`;\n"
+                  "    console.log(new Error('mine').stack);\n"
+                  "    delete Error.prepareStackTrace;\n"
+                  "    console.error(new TypeError('shown'));\n"
+                  "  }\n"
+                  "}\n"
+                  "//# map {\"version\":3,\"sources\":[\"src/app.ts\"],\"mappings\":"
+                  "\"AAAA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;"
+                  "AACA;AACA;AACA\"}",
+             0);
+    rig_cell(&r, &c, SCOPE("A"));
+    rig_alarm(&r, &c, 1, 0);
+    struct cd_str said = cd_buf_str(&r.log);
+    assert_true(cd_str_starts(
+        said, CD_STR("RangeError: here true false\nError\ntrue 0\nmine index.js\nTypeError: shown\n"
+                     "    at A.alarm (src/app.ts:")));
+    cd_buf_clear(&r.log);
+    rig_log_is(&c.log, "started\nalarm 0\n");
+    stop_all(&r, &c);
+    rig_close(&r);
+}
+
 CD_TESTS(cells, cmocka_unit_test(test_a_cell_that_is_woken_finds_the_script_of_its_id),
          cmocka_unit_test(test_a_request_leaves_when_what_was_written_is_proven),
          cmocka_unit_test(test_an_isolate_over_its_limit_recovers_when_it_is_given_room),
@@ -543,6 +581,7 @@ CD_TESTS(cells, cmocka_unit_test(test_a_cell_that_is_woken_finds_the_script_of_i
          cmocka_unit_test(test_abort_ends_the_turn_and_leaves_the_isolate),
          cmocka_unit_test(test_what_an_alarm_throws_is_logged_with_its_scope),
          cmocka_unit_test(test_a_console_record_is_cut_between_characters),
+         cmocka_unit_test(test_stacks_name_the_sources),
          cmocka_unit_test(test_a_stop_ends_everything_of_the_cell),
          cmocka_unit_test(test_a_deployment_takes_over_when_its_cells_are_idle),
          cmocka_unit_test(test_an_exhausted_isolate_takes_its_cells_with_it))
