@@ -253,6 +253,8 @@ static int take(struct pass *p, enum fleet_claim_rule rule, enum fleet_claim_fro
     if (end == CAS_LOST && CD_PLANT("fleet.rejected_claim_is_ours"))
         end = CAS_APPLIED;
     *have = end == CAS_MOVED;
+    if (*have) /* The lease that was read is that of the owner before: of this one it says nothing. */
+        p->lease_read = p->lease_exists = false;
     *again = end == CAS_MOVED || end == CAS_LOST;
     return end == CAS_APPLIED ? owned(p, next.epoch, from, prior) : rc;
 }
