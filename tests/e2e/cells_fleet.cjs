@@ -89,6 +89,6 @@ check("two nodes answer for each other's objects, and one for all when the other
     equal(await two.json('/visit/b'), 3);
     two.child.kill('SIGTERM');
     equal(await two.exited, 0, two.stderr);
-});
+}, 90);
 
 run();
