@@ -181,8 +181,8 @@ uint64_t real_clock_ns(void);
 /* ---- mailbox.c ---- */
 void real_mail_push(struct real_loop *to, struct io_msg *m);
 void real_mail_run(struct real_loop *l);
-void real_mail_settle(
-    struct real_loop *l); /* Wakes the control loop if that is owed. Before the loop polls. */
+/* Wakes the control loop if that is owed. Before the loop polls. */
+void real_mail_settle(struct real_loop *l);
 void real_wake(struct real_loop *l); /* From any thread. */
 
 /* ---- cpu.c ---- */

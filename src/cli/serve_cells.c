@@ -157,6 +157,13 @@ void cli_serve_hints_pass(struct serve *s)
     cd_map_deinit(&s->hints);
 }
 
+/* The store of celld dev writes one round at a time, and nobody else is to be sent batches: a second slot
+ * under way would only wait for the first one's round, and carry fewer rows than if it were cut then. */
+static unsigned pipeline(const struct cli_settings *set, bool dev)
+{
+    return dev && !cli_is_set(set, CLI_SET_LOG_PIPELINE) ? 1 : (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE);
+}
+
 void cli_serve_node_start(struct serve *s)
 {
     const struct cli_settings *set = &s->c->settings;
@@ -180,7 +187,7 @@ void cli_serve_node_start(struct serve *s)
                                              cli_num(set, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
                                          .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
                                          .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
-                                         .pipeline = (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE),
+                                         .pipeline = pipeline(set, dev),
                                          .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
                                          .sole = dev,
                                          .tested = on_tested,

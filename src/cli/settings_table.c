@@ -220,6 +220,7 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
                               .min = 1,
                               .max = 64,
                               .fallback = 4,
+                              .otherwise = "4; 1 in celld dev",
                               .help = "slots in flight to the bucket, and batches to the followers",
                               .effective = true},
     [CLI_SET_LOG_FLUSH_MS] = {COUNT("CELLD_LOG_FLUSH_MS"), DURABILITY, .part = "node log", .fallback = 1000,
