@@ -101,7 +101,7 @@ void cell_unpin(struct cell *c)
 
 bool cell_request_begin(struct cell *c)
 {
-    if (c->requests >= c->shard->o.limits.requests_max)
+    if (c->requests >= c->shard->o.limits.requests_max || log_feed_full(c->shard->feed))
         return false;
     c->requests++;
     return true;
@@ -159,6 +159,7 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
         CD_MARK("cell.overload");
         cell_wire_refuse(w, &(struct cell_close){
                                 .text = CD_STR(CELL_OVERLOAD_TEXT), .overloaded = true, .retryable = true});
+        cell_poke(c); /* Its record may be of no use. */
         return;
     }
     if (o->foreign && o->epoch > c->epoch && cell_phase_awake(c->state.phase)) {

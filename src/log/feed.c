@@ -63,7 +63,7 @@ struct news {
     struct io_msg msg;
     struct log_feed *feed;
     uint64_t proven;
-    bool lost;
+    bool lost, full;
 };
 
 static void news_come(struct io *at, struct io_msg *m)
@@ -74,15 +74,17 @@ static void news_come(struct io *at, struct io_msg *m)
     if (n->proven > f->proven)
         f->proven = n->proven;
     f->lost = f->lost || n->lost;
+    f->full = n->full;
     cd_free(n);
     waits_end(f);
 }
 
-void log_feed_tell(struct io *control, struct log_feed *f, uint64_t proven, bool lost)
+void log_feed_tell(const struct log *l, struct log_feed *f, uint64_t proven, bool lost)
 {
     struct news *n = cd_new(struct news);
-    *n = (struct news){.msg.handle = news_come, .feed = f, .proven = proven, .lost = lost};
-    io_post(control, f->loop, &n->msg);
+    *n =
+        (struct news){.msg.handle = news_come, .feed = f, .proven = proven, .lost = lost, .full = l->refuses};
+    io_post(l->io, f->loop, &n->msg);
 }
 
 /* ---- Rows, resets, the end ---- */
@@ -109,6 +111,11 @@ uint64_t log_feed_last(const struct log_feed *f)
 uint64_t log_feed_proven(const struct log_feed *f)
 {
     return f->proven;
+}
+
+bool log_feed_full(const struct log_feed *f)
+{
+    return f->full;
 }
 
 bool log_feed_lost(const struct log_feed *f)

@@ -23,6 +23,9 @@ void log_feed_close(struct log_feed *f, struct io_op *op, io_done_fn *done);
 uint64_t log_feed_row(struct log_feed *f, struct log_row *row);
 uint64_t log_feed_last(const struct log_feed *f); /* The number of the last row handed over; 0: none yet. */
 uint64_t log_feed_proven(const struct log_feed *f); /* All rows up to here are proven, or were dropped. */
+/* The node has more bytes of unproven rows than it may: new events of cells are refused until half of them is
+ * proven (5.6). Rows are taken nevertheless. */
+bool log_feed_full(const struct log_feed *f);
 /* The session is lost (fenced): nothing becomes proven any more. The node ends itself. */
 bool log_feed_lost(const struct log_feed *f);
 

@@ -12,13 +12,19 @@ void log_lane_open(struct io *at, struct io_msg *m)
 {
     struct log_feed *f = CD_CONTAINER(m, struct log_feed, msg);
     struct log *l = f->log;
+    (void)at;
     CD_ASSERT(f->loop < l->lanes);
     struct lane *lane = &l->lane[f->loop];
     CD_ASSERT(lane->feed == NULL && lane->proven == 0 && lane->marks.len == 0); /* Numbers never repeat. */
     lane->feed = f;
     l->busy++;
     if (l->leader.phase == LOG_FENCED)
-        log_feed_tell(at, f, 0, true);
+        log_feed_tell(l, f, 0, true);
+}
+
+static uint64_t unproven_max(const struct log *l)
+{
+    return l->opts.unproven_bytes != 0 ? l->opts.unproven_bytes : LOG_UNPROVEN_BYTES;
 }
 
 void log_lane_row(struct io *at, struct io_msg *m)
@@ -36,14 +42,22 @@ void log_lane_row(struct io *at, struct io_msg *m)
         cd_event_to(l->io, CD_WARN, "log", "log_backlog_full", CD_U("rows", l->waiting_rows),
                     CD_U("bytes", l->waiting_bytes), CD_U("in_flight", l->leader.backlog_batches));
     }
+    l->unproven_bytes += row->ltx.len;
+    if (!l->refuses && l->unproven_bytes > unproven_max(l)) {
+        l->refuses = true;
+        log_pump(l);
+    }
     log_take(l, row);
 }
 
-void log_lane_done(struct log *l, unsigned loop, uint64_t seq)
+void log_lane_done(struct log *l, const struct log_row *row)
 {
-    struct lane *lane = &l->lane[loop];
-    CD_ASSERT(seq > lane->proven && seq - lane->proven <= lane->marks.len - lane->gone);
-    lane->marks.ptr[lane->gone + (seq - lane->proven) - 1] = 1;
+    struct lane *lane = &l->lane[row->loop];
+    CD_ASSERT(row->seq > lane->proven && row->seq - lane->proven <= lane->marks.len - lane->gone);
+    lane->marks.ptr[lane->gone + (row->seq - lane->proven) - 1] = 1;
+    l->unproven_bytes -= row->ltx.len;
+    if (l->unproven_bytes <= unproven_max(l) / 2)
+        l->refuses = false;
     while (lane->gone < lane->marks.len && lane->marks.ptr[lane->gone] == 1) {
         lane->gone++;
         lane->proven++;
@@ -58,11 +72,13 @@ void log_lanes_tell(struct log *l)
 {
     for (unsigned i = 0; i < l->lanes; i++) {
         struct lane *lane = &l->lane[i];
-        if (lane->told == lane->proven || l->leader.phase == LOG_FENCED)
+        bool news = lane->told != lane->proven || lane->told_full != l->refuses;
+        if (!news || l->leader.phase == LOG_FENCED)
             continue;
         lane->told = lane->proven;
+        lane->told_full = l->refuses;
         if (lane->feed != NULL)
-            log_feed_tell(l->io, lane->feed, lane->proven, false);
+            log_feed_tell(l, lane->feed, lane->proven, false);
     }
 }
 
@@ -70,7 +86,7 @@ void log_lanes_lost(struct log *l)
 {
     for (unsigned i = 0; i < l->lanes; i++)
         if (l->lane[i].feed != NULL)
-            log_feed_tell(l->io, l->lane[i].feed, l->lane[i].told, true);
+            log_feed_tell(l, l->lane[i].feed, l->lane[i].told, true);
 }
 
 /* ---- A reset ---- */
@@ -87,7 +103,7 @@ static void dropped(void *arg, struct log_row *row)
         g->drop->cut_txid = row->min_txid - 1;
     g->log->waiting_rows--;
     g->log->waiting_bytes -= row->ltx.len;
-    log_lane_done(g->log, row->loop, row->seq);
+    log_lane_done(g->log, row);
 }
 
 /* Wrong, and planted: takes cut rows with it, whose batch is then never stored. */

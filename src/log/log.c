@@ -133,7 +133,7 @@ static void tell(struct log *l)
         struct cut_batch *b = log_batch_at(l, ++l->told_batch);
         for (struct cd_link *k = cd_list_first(&b->rows); k != NULL; k = cd_list_next(&b->rows, k)) {
             struct log_row *row = CD_CONTAINER(k, struct log_row, link);
-            log_lane_done(l, row->loop, row->seq);
+            log_lane_done(l, row);
         }
     }
     while (l->told_slot < l->leader.durable_slot) {
@@ -162,7 +162,7 @@ static void plant_hole_batch(struct log *l, struct carrier *c, struct cut_batch 
             struct log_row *row = CD_CONTAINER(k, struct log_row, link);
             struct log_feed *f = l->lane[row->loop].feed;
             if (f != NULL)
-                log_feed_tell(l->io, f, row->seq, false);
+                log_feed_tell(l, f, row->seq, false);
         }
     if (CD_PLANT("log.fold-above-hole") && !cd_list_empty(&b->rows)) {
         const struct log_row *row = CD_CONTAINER(cd_list_first(&b->rows), struct log_row, link);

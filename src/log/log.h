@@ -15,6 +15,7 @@
 #define LOG_PIPELINE_MAX 64u
 #define LOG_TARGET_BYTES (8u << 20) /* Of a batch, of a slot; a larger row is stored apart. */
 #define LOG_WAITING_BYTES (64u << 20) /* Waiting rows beyond this are worth a warning. */
+#define LOG_UNPROVEN_BYTES (256u << 20) /* Rows beyond this that are not proven: no new events (5.6). */
 
 /* A batch that became durable. Batches come in order, each once. */
 struct log_durable {
@@ -28,6 +29,7 @@ struct log_opts {
     struct cd_str session; /* "<node>/<generation>"; copied. */
     unsigned pipeline; /* P, 1..LOG_PIPELINE_MAX */
     uint64_t target_bytes; /* 0: LOG_TARGET_BYTES; tests make it small. */
+    uint64_t unproven_bytes; /* 0: LOG_UNPROVEN_BYTES; tests make it small. */
     uint64_t flush_ns; /* CELLD_LOG_FLUSH_MS: how long a batch that followers can prove stays un-slotted. */
     uint64_t window, window_bytes; /* Backlog at which cutting waits; 0: 8192, 64 MiB. */
     uint64_t backstop_ns; /* CELLD_LOG_EVICT_BACKSTOP_MS: an append that takes longer failed. 0: 2 s. */

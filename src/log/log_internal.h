@@ -38,6 +38,7 @@ struct lane { /* What the leader knows of a shard. */
     struct cd_buf marks; /* owned: a byte per row from proven + 1 on: 1 it is proven or dropped. */
     size_t gone; /* So many marks at the front are of rows up to proven. */
     uint64_t proven, told;
+    bool told_full;
 };
 
 struct log {
@@ -58,6 +59,8 @@ struct log {
     struct cd_list detached; /* struct apart of dropped rows that still end. */
     uint64_t waiting_rows, waiting_bytes; /* Also those apart. */
     bool full; /* It was said that too much waits. */
+    uint64_t unproven_bytes; /* Of all rows that came and are not proven. */
+    bool refuses; /* Too many of them; until half is proven. */
     struct lane *lane; /* owned: per loop */
     unsigned lanes;
     struct io_op pump, publish, publish_acks, publish_ensemble;
@@ -108,7 +111,7 @@ void log_apart_drop(struct log *l, struct cd_str scope, uint64_t epoch,
 void log_apart_cancel(struct log *l);
 
 /* lane.c */
-void log_lane_done(struct log *l, unsigned loop, uint64_t seq); /* Proven, or dropped. */
+void log_lane_done(struct log *l, const struct log_row *row); /* Proven, or dropped. */
 void log_lanes_tell(struct log *l);
 void log_lanes_lost(struct log *l);
 /* Handlers of what a feed posts. */
@@ -123,14 +126,14 @@ struct log_feed {
     struct io *io;
     unsigned loop;
     uint64_t last, proven;
-    bool lost, closing;
+    bool lost, full, closing;
     struct cd_list waits; /* struct io_op.link of struct log_wait, ascending by seq */
     unsigned drops; /* Under way. */
     struct io_msg msg, bye; /* Of opening, of closing. */
     struct io_signal closed;
 };
 /* Posts what a lane knows to its feed. */
-void log_feed_tell(struct io *control, struct log_feed *f, uint64_t proven, bool lost);
+void log_feed_tell(const struct log *l, struct log_feed *f, uint64_t proven, bool lost);
 void log_feed_dropped(struct io *at, struct io_msg *m);
 void log_feed_closed(struct io *at, struct io_msg *m);
 

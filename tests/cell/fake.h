@@ -32,6 +32,7 @@ struct fake {
     uint64_t prove_ns; /* How long the log takes. */
     bool stall; /* It proves nothing. */
     bool uncut; /* And cuts nothing. */
+    bool full; /* It has more to prove than it may. */
     bool lost; /* And never will again. */
     enum fleet_claim_end claim_end; /* What claims answer. */
     int fold_status; /* Of every fold. */

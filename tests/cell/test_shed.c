@@ -71,6 +71,25 @@ static void test_who_waits_for_too_long_is_refused(void **state)
     rig_free();
 }
 
+static void test_while_the_log_has_too_much_to_prove_calls_are_refused_at_once(void **state)
+{
+    (void)state;
+    rig_open();
+    fill(1);
+    fake.full = true;
+    for (unsigned i = 0; i < 2; i++) { /* In memory or not. */
+        struct call *c = rig_call(scope(i), "add 1");
+        rig_run(100);
+        assert_true(c->closed && c->overloaded && c->retryable && !c->reset);
+        assert_string_equal(c->why, CELL_OVERLOAD_TEXT);
+    }
+    assert_string_equal(rig_phase(scope(1)), "unknown");
+    fake.full = false;
+    assert_string_equal(rig_ask(scope(0), "add 1"), "8");
+    assert_string_equal(rig_ask(scope(1), "add 1"), "1");
+    rig_free();
+}
+
 static void test_cells_go_in_order_of_use_down_to_the_floor(void **state)
 {
     (void)state;
@@ -269,6 +288,7 @@ static void test_the_keeper_keeps_cells_that_are_not_the_reason(void **state)
 }
 
 CD_TESTS(shed, cmocka_unit_test(test_nobody_comes_in_while_memory_is_short_and_who_is_in_is_served),
+         cmocka_unit_test(test_while_the_log_has_too_much_to_prove_calls_are_refused_at_once),
          cmocka_unit_test(test_who_waits_for_too_long_is_refused),
          cmocka_unit_test(test_cells_go_in_order_of_use_down_to_the_floor),
          cmocka_unit_test(test_a_cell_that_is_shed_is_owned_by_nobody_and_comes_back_from_the_bucket),

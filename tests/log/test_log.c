@@ -11,6 +11,7 @@ struct rig {
     struct log *log;
     struct log_feed *feed;
     unsigned pipeline;
+    uint64_t unproven;
     void (*flow)(struct rig *r); /* In a fiber of the shard. */
     bool ended, closed;
     unsigned publish_fails;
@@ -98,6 +99,7 @@ static void boot(struct io *io, void *arg)
                             .session = CD_STR(SESSION),
                             .pipeline = r->pipeline,
                             .target_bytes = 100000,
+                            .unproven_bytes = r->unproven,
                             .arg = r,
                             .publish = publish,
                             .fence = fence,
@@ -284,6 +286,40 @@ static void test_a_row_above_the_target_is_stored_apart_and_only_its_cell_waits(
     assert_true(sim_store_get_truth(r.sim, cd_buf_str(&key), &o));
     assert_int_equal(o.body.len, 100001);
     cd_buf_deinit(&key);
+    sim_free(r.sim);
+}
+
+/* One PUT at a time; each batch takes the three rows that fit. */
+static void full_flow(struct rig *r)
+{
+    sim_store_rule(
+        r->sim,
+        &(struct sim_store_rule){
+            .effect = SIM_STORE_SLOW, .op = "put", .pattern = "*/rows/*", .ns = IO_MS(500), .times = 1});
+    for (uint64_t n = 1; n <= 10; n++)
+        (void)hand(r, "Room:a", n, 30000);
+    CHECK(!log_feed_full(r->feed));
+    (void)hand(r, "Room:a", 11, 200000); /* Of no batch yet: it is stored apart. */
+    CHECK_INT(io_sleep(r->shard, IO_MS(1)), IO_OK);
+    CHECK(log_feed_full(r->feed));
+    bool was = true;
+    while (log_feed_proven(r->feed) < 11) {
+        CHECK_INT(io_sleep(r->shard, IO_MS(1)), IO_OK);
+        bool full = log_feed_full(r->feed);
+        CHECK(was || !full);
+        if (was && !full)
+            CHECK_INT(log_feed_proven(r->feed), 10); /* 200,000 of 500,000 are left, before 230,000 were. */
+        was = full;
+    }
+    CHECK(!was);
+}
+
+static void test_a_feed_is_full_until_half_of_the_limit_is_proven(void **state)
+{
+    (void)state;
+    struct rig r = {.pipeline = 1, .unproven = 450000};
+    run(&r, full_flow);
+    assert_int_equal(r.folded_rows, 11);
     sim_free(r.sim);
 }
 
@@ -530,6 +566,7 @@ CD_TESTS(log, cmocka_unit_test(test_a_lone_row_waits_for_one_conditional_put_and
          cmocka_unit_test(test_at_most_p_slots_are_in_flight_and_what_waits_becomes_one_batch),
          cmocka_unit_test(test_a_batch_ends_at_its_target_size),
          cmocka_unit_test(test_a_row_above_the_target_is_stored_apart_and_only_its_cell_waits),
+         cmocka_unit_test(test_a_feed_is_full_until_half_of_the_limit_is_proven),
          cmocka_unit_test(test_no_slot_is_written_until_the_record_says_open),
          cmocka_unit_test(test_every_unclear_answer_is_cleared_up_by_a_look_at_the_slot),
          cmocka_unit_test(test_a_slot_above_a_hole_proves_nothing_until_the_hole_is_filled),
