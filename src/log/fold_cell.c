@@ -80,7 +80,7 @@ static int range_build(struct log_folder *f, const struct range *r, struct cd_bu
     if (rc == 0 && r->count == 1)
         cd_buf_add_str(out, file[0].bytes);
     else if (rc == 0)
-        rc = log_merge(f->io, file, r->count, out, why);
+        rc = log_merge(f->io, file, r->count, NULL, out, why);
     for (size_t i = 0; i < r->count; i++)
         cd_buf_deinit(&loaded[i]);
     cd_free(loaded);

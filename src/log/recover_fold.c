@@ -238,7 +238,7 @@ static int object_build(struct rec *c, struct rec_cell *cell)
             cell->object_max = row[n - 1].e.max_txid;
             if (n == 1)
                 cd_buf_add_str(&cell->object, file[0].bytes);
-            else if ((rc = log_merge(c->io, file, n, &cell->object, &why)) != 0 && rc != IO_CANCELED)
+            else if ((rc = log_merge(c->io, file, n, NULL, &cell->object, &why)) != 0 && rc != IO_CANCELED)
                 rc = log_rec_end(c, LOG_RECOVER_REFUSED, "%.*s: %s", (int)cell->scope.len, cell->scope.ptr,
                                  cd_buf_cstr(&why));
             cell->next += n;

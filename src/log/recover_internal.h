@@ -112,9 +112,10 @@ int log_rec_fold(struct rec *c);
 int log_rec_notes_read(struct rec *c); /* The checkpoints of earlier passes. */
 struct rec_cell *log_rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch);
 
-/* merge.c. In a fiber: merges segments into out, which was empty, without holding the loop up. */
-CD_MUST_USE int log_merge(struct io *io, const struct ltx_file *file, size_t count, struct cd_buf *out,
-                          struct cd_buf *why);
+/* merge.c. In a fiber: merges segments into out, which was empty, without holding the loop up. opts may be
+ * NULL. */
+CD_MUST_USE int log_merge(struct io *io, const struct ltx_file *file, size_t count,
+                          const struct ltx_merge_opts *opts, struct cd_buf *out, struct cd_buf *why);
 
 /* clean.c: how many of the keys, from the first on, are gone. At most 16. */
 #define LOG_DELETES 16u

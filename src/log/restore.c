@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "ltx/plan.h"
 #include "store/retry.h"
 
 #define DOWNLOADS_MAX 64u /* At once, per call, */
@@ -36,6 +35,7 @@ struct work {
     /* Everything below the cell's prefix, when one page of a listing has it: most cells need no more. */
     bool whole;
     struct objects all;
+    uint64_t lowest; /* Epoch that has objects. */
     struct cd_buf first; /* The object that the chain asked for the header of, ... */
     struct ltx_object first_is; /* ... which is read again below unless it is this one. */
     struct io_file file;
@@ -271,6 +271,10 @@ static int plan(struct work *w, bool *ok)
     if (rc != IO_OK)
         goto free_epochs;
     w->r->why[0] = 0;
+    for (size_t i = 0; i < epochs.count; i++) {
+        if (i == 0 || epochs.epoch[i] < w->lowest)
+            w->lowest = epochs.epoch[i];
+    }
     if (epochs.count > 1 && CD_PLANT("log.restore_superseded_epoch"))
         epochs.count--;
     enum ltx_chain_step step = ltx_chain_start(&w->chain, epochs.epoch, epochs.count, UINT64_MAX, UINT64_MAX);
@@ -470,6 +474,14 @@ static void planned(struct work *w)
     r->base_txid = w->chain.reach_txid;
     r->objects = w->chain.count;
     r->epochs = w->chain.epochs;
+    r->weight = ltx_chain_weight(&w->chain);
+    r->garbage = w->lowest < ltx_retire_base(&w->chain);
+    r->garbage_ms = 0;
+    for (size_t i = 0; w->whole && i < w->all.count; i++) {
+        const struct ltx_object *o = &w->all.object[i];
+        if (o->epoch == w->lowest && o->modified_ms > r->garbage_ms)
+            r->garbage_ms = o->modified_ms;
+    }
     r->bytes = 0;
     for (size_t i = 0; i < w->chain.count; i++)
         r->bytes += w->chain.object[i].size;
@@ -499,7 +511,10 @@ int log_restore(struct log_restore *r)
     if (rc == IO_OK && r->end != LOG_RESTORE_DONE && r->end != LOG_RESTORE_NO_DATA)
         cd_event(r->io, CD_ERROR, "restore_failed", CD_S("scope", r->scope), CD_U("epoch", r->epoch),
                  CD_Z("end", log_restore_end_name(r->end)), CD_Z("error", r->why));
-    ltx_chain_deinit(&w.chain);
+    if (r->chain != NULL)
+        *r->chain = w.chain;
+    else
+        ltx_chain_deinit(&w.chain);
     cd_free(w.all.object);
     cd_buf_deinit(&w.first);
     cd_buf_deinit(&w.tmp);

@@ -7,7 +7,7 @@
 #define LOG_RESTORE_H
 
 #include "io/io.h"
-#include "ltx/ltx.h"
+#include "ltx/keep.h"
 
 enum log_restore_end {
     LOG_RESTORE_DONE,
@@ -28,11 +28,17 @@ struct log_restore {
     /* In: the database file to make, "<dir>/db.sqlite", in a directory that exists. NULL: plan only (5.8). */
     const char *path;
     struct ltx_zstd *zstd; /* In: of this loop; not needed for a plan. */
+    struct ltx_chain *chain; /* In: where the plan goes, for the caller to deinit; zeroed. NULL: nowhere. */
     /* Out */
     enum log_restore_end end;
     uint64_t base_epoch, base_txid; /* DONE: the position restored. */
     uint32_t page_size, pages;
     uint64_t objects, bytes, epochs; /* Of the chain. */
+    struct ltx_weight weight; /* The same, as what decides whether it is to be shortened. */
+    /* There are epochs below the chain's (5.13); of the lowest of them, when it was last written to, as far as
+     * one page of a listing told: else 0. */
+    bool garbage;
+    int64_t garbage_ms;
     char why[256]; /* For people: names the object. */
 };
 

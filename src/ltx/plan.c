@@ -1,5 +1,6 @@
 #include "ltx/plan.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 const char *ltx_fault_name(enum ltx_fault fault)
@@ -28,17 +29,54 @@ static bool better(const struct ltx_object *a, const struct ltx_object *b)
 
 #define NONE SIZE_MAX
 
-/* The object that leads farthest from cur on. */
-static size_t choose(const struct ltx_object *object, size_t count, uint64_t limit, uint64_t cur)
+/* Walks from object to object, in the order of their first txids: each is looked at once. */
+struct walk {
+    const struct ltx_object *object; /* Borrowed. */
+    struct walk_step {
+        uint64_t min_txid;
+        size_t index;
+    } *step; /* owned */
+    size_t count, next;
+    size_t best; /* Of those that begin at or before the last place asked for. */
+};
+
+static int by_min(const void *a, const void *b)
 {
-    size_t best = NONE;
+    const struct walk_step *x = a, *y = b;
+    if (x->min_txid != y->min_txid)
+        return x->min_txid < y->min_txid ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+#define ANY_LEVEL UINT_MAX
+
+static void walk_start(struct walk *w, const struct ltx_object *object, size_t count, uint64_t limit,
+                       unsigned level)
+{
+    *w = (struct walk){.object = object, .best = NONE};
+    w->step = cd_alloc(count * sizeof *w->step + 1);
     for (size_t i = 0; i < count; i++) {
-        const struct ltx_object *o = &object[i];
-        if (o->max_txid <= limit && o->max_txid > cur && o->min_txid - 1 <= cur &&
-            (best == NONE || better(o, &object[best])))
-            best = i;
+        if (object[i].max_txid <= limit && (level == ANY_LEVEL || object[i].level == level))
+            w->step[w->count++] = (struct walk_step){object[i].min_txid, i};
     }
-    return best;
+    if (w->count > 1)
+        qsort(w->step, w->count, sizeof *w->step, by_min);
+}
+
+/* The object that leads farthest from cur on, which only rises. */
+static size_t walk_next(struct walk *w, uint64_t cur)
+{
+    for (; w->next < w->count && w->step[w->next].min_txid - 1 <= cur; w->next++) {
+        size_t at = w->step[w->next].index;
+        if (w->best == NONE || better(&w->object[at], &w->object[w->best]))
+            w->best = at;
+    }
+    return w->best != NONE && w->object[w->best].max_txid > cur ? w->best : NONE;
+}
+
+static void walk_end(struct walk *w)
+{
+    cd_free(w->step);
 }
 
 enum ltx_fault ltx_plan_epoch(const struct ltx_object *object, size_t count, uint64_t limit, size_t *plan,
@@ -60,10 +98,13 @@ enum ltx_fault ltx_plan_epoch(const struct ltx_object *object, size_t count, uin
         plan[n++] = image;
         cur = object[image].max_txid;
     }
-    for (size_t next; last != 0 && (next = choose(object, count, limit, cur)) != NONE;) {
+    struct walk w;
+    walk_start(&w, object, count, limit, ANY_LEVEL);
+    for (size_t next; last != 0 && (next = walk_next(&w, cur)) != NONE;) {
         plan[n++] = next;
         cur = object[next].max_txid;
     }
+    walk_end(&w);
     *planned = n;
     *reach = n == 0 ? 0 : cur;
     return cur < last && !CD_PLANT("ltx.gap_ignored") ? LTX_FAULT_GAP : LTX_FAULT_NONE;
@@ -77,50 +118,53 @@ uint64_t ltx_coverage(const struct ltx_object *object, size_t count, uint64_t fi
     if (count == 0 || (first_txid != 0 && start > first_txid))
         return 0;
     uint64_t cur = (first_txid == 0 ? start : first_txid) - 1, from = cur;
-    for (size_t next; (next = choose(object, count, UINT64_MAX, cur)) != NONE;)
+    struct walk w;
+    walk_start(&w, object, count, UINT64_MAX, ANY_LEVEL);
+    for (size_t next; (next = walk_next(&w, cur)) != NONE;)
         cur = object[next].max_txid;
+    walk_end(&w);
     return cur == from ? 0 : cur;
 }
 
 /* ---- Compaction ---- */
 
+/* What is as good as compacted. */
+static bool compact(const struct ltx_object *o)
+{
+    return o->level != LTX_L0 || o->size > LTX_COMPACT_BYTES;
+}
+
 uint64_t ltx_compacted(const struct ltx_object *object, size_t count, uint64_t first_txid)
 {
     uint64_t reach = first_txid - 1;
+    struct walk w;
     for (size_t i = 0; i < count; i++) {
-        if (object[i].level == LTX_L1 && object[i].max_txid > reach)
+        if (object[i].level != LTX_L0 && object[i].max_txid > reach)
             reach = object[i].max_txid;
     }
+    walk_start(&w, object, count, UINT64_MAX, ANY_LEVEL);
+    for (size_t next; (next = walk_next(&w, reach)) != NONE && compact(&object[next]);)
+        reach = object[next].max_txid;
+    walk_end(&w);
     return reach;
 }
 
 size_t ltx_compact_pick(const struct ltx_object *object, size_t count, uint64_t first_txid,
                         size_t source[LTX_COMPACT_SOURCES])
 {
-    struct ltx_object *small = cd_alloc(count * sizeof *small + 1);
     uint64_t cur = ltx_compacted(object, count, first_txid), bytes = 0;
     size_t n = 0;
-    for (size_t i = 0; i < count; i++) { /* Others lead nowhere. */
-        small[i] = object[i];
-        if (object[i].level != LTX_L0)
-            small[i].max_txid = 0;
-    }
-    for (size_t next; n < LTX_COMPACT_SOURCES && (next = choose(small, count, UINT64_MAX, cur)) != NONE;) {
-        if (n > 0 && bytes + small[next].size > LTX_COMPACT_BYTES)
+    struct walk w;
+    walk_start(&w, object, count, UINT64_MAX, LTX_L0);
+    for (size_t next; n < LTX_COMPACT_SOURCES && (next = walk_next(&w, cur)) != NONE;) {
+        bytes += object[next].size;
+        if (bytes > LTX_COMPACT_BYTES)
             break;
         source[n++] = next;
-        bytes += small[next].size;
-        cur = small[next].max_txid;
+        cur = object[next].max_txid;
     }
-    cd_free(small);
+    walk_end(&w);
     return n;
-}
-
-bool ltx_compact_due(uint64_t folded_txid, uint64_t compacted_txid, uint64_t pending_bytes,
-                     uint64_t min_txids, uint64_t min_bytes)
-{
-    return folded_txid > compacted_txid &&
-           (folded_txid - compacted_txid >= min_txids || pending_bytes >= min_bytes);
 }
 
 /* ---- The chain ---- */
@@ -253,53 +297,4 @@ void ltx_chain_deinit(struct ltx_chain *c)
     cd_free(c->candidate);
     cd_buf_deinit(&c->why);
     *c = (struct ltx_chain){0};
-}
-
-/* ---- When it has become too long ---- */
-
-#define DELTA_FLOOR (4u << 20)
-#define CHAIN_EPOCHS 8u
-#define CHAIN_OBJECTS 64u
-#define HANDOFF_MARGIN (4u << 20)
-
-struct ltx_weight ltx_chain_weight(const struct ltx_chain *c)
-{
-    struct ltx_weight w = {.epochs = c->epochs};
-    for (size_t i = 0; i < c->count; i++) {
-        if (i == 0) {
-            w.image_bytes = c->object[i].size;
-        } else {
-            w.delta_bytes += c->object[i].size;
-            w.delta_objects++;
-        }
-    }
-    return w;
-}
-
-bool ltx_join_opts(const struct ltx_chain *c, uint64_t epoch, struct ltx_merge_opts *o)
-{
-    if (c->count < 2)
-        return false;
-    const struct ltx_object *image = &c->object[0];
-    *o = (struct ltx_merge_opts){0};
-    if (image->epoch == epoch) {
-        o->min_txid = image->max_txid + 1;
-    } else {
-        o->epoch = epoch;
-        o->base_epoch = image->epoch;
-        o->base_txid = image->max_txid;
-    }
-    return true;
-}
-
-enum ltx_shorten ltx_shorten_decide(const struct ltx_weight *w, bool handoff)
-{
-    uint64_t floor = w->image_bytes > DELTA_FLOOR ? w->image_bytes : DELTA_FLOOR;
-    if (w->delta_bytes > floor)
-        return LTX_IMAGE;
-    if (handoff && w->delta_bytes > HANDOFF_MARGIN)
-        return LTX_IMAGE;
-    if (w->epochs > CHAIN_EPOCHS || w->delta_objects > CHAIN_OBJECTS)
-        return w->delta_bytes < w->image_bytes / 4 ? LTX_JOIN : LTX_IMAGE;
-    return LTX_KEEP;
 }

@@ -39,18 +39,16 @@ uint64_t ltx_coverage(const struct ltx_object *object, size_t count, uint64_t fi
 /* ---- Compaction of one epoch (fleet.md 5.7) ---- */
 
 #define LTX_COMPACT_SOURCES 256u
-#define LTX_COMPACT_BYTES (64u << 20)
+#define LTX_COMPACT_BYTES (64u << 20) /* Of all sources together, in memory. */
 
-/* How far L1 reaches: the highest max, or first_txid - 1. */
+/* How far L1 objects and images reach, and behind them L0 objects that are too large to be merged with
+ * others: those stay as they are, copying them would make no chain shorter. first_txid - 1: not at all. */
 uint64_t ltx_compacted(const struct ltx_object *object, size_t count, uint64_t first_txid);
-/* The L0 objects that the next L1 is made of, as indices, oldest first; 0: there is none to be made. They
- * chain without a gap from ltx_compacted on, and stay within the two bounds, but for a first one that is too
- * large and comes alone. The result is that of ltx_merge with min_txid = ltx_compacted + 1. */
+/* The L0 objects that the next L1 is made of, as indices, oldest first; less than 2: none is worth it. They
+ * chain without a gap from ltx_compacted on, and stay within the two bounds. The result is that of ltx_merge
+ * with min_txid = ltx_compacted + 1. */
 size_t ltx_compact_pick(const struct ltx_object *object, size_t count, uint64_t first_txid,
                         size_t source[LTX_COMPACT_SOURCES]);
-/* Whether it is time: enough transactions, or enough bytes, that are in no L1 yet. */
-bool ltx_compact_due(uint64_t folded_txid, uint64_t compacted_txid, uint64_t pending_bytes,
-                     uint64_t min_txids, uint64_t min_bytes);
 
 /* ---- The chain across epochs ---- */
 
@@ -89,23 +87,5 @@ enum ltx_chain_step ltx_chain_start(struct ltx_chain *c, const uint64_t *epochs,
 enum ltx_chain_step ltx_chain_listed(struct ltx_chain *c, const struct ltx_object *object, size_t count);
 enum ltx_chain_step ltx_chain_head(struct ltx_chain *c, const struct ltx_header *h);
 void ltx_chain_deinit(struct ltx_chain *c);
-
-/* Bytes and objects behind the chain's last whole image, and the image's own: what 5.14 decides by. */
-struct ltx_weight {
-    uint64_t image_bytes, delta_bytes;
-    size_t delta_objects;
-    unsigned epochs;
-};
-struct ltx_weight ltx_chain_weight(const struct ltx_chain *c);
-
-/* A join (5.14) of a whole chain by the owner of epoch: the sources are all objects of c but the first, the
- * image; o is what ltx_merge makes one object of, [image's last + 1 .. reach]. False: there is nothing to
- * join. */
-bool ltx_join_opts(const struct ltx_chain *c, uint64_t epoch, struct ltx_merge_opts *o);
-
-enum ltx_shorten { LTX_KEEP, LTX_JOIN, LTX_IMAGE };
-/* Whether a chain has become longer than it pays, and what shortens it (5.14). handoff: a successor is about
- * to read it. */
-enum ltx_shorten ltx_shorten_decide(const struct ltx_weight *w, bool handoff);
 
 #endif

@@ -1,6 +1,6 @@
 /* Random histories of a cell: epochs, folds, compactions, joins, images, and objects that losers put late.
  * From whatever lies in the bucket a restore must make exactly the state at the position that it says. */
-#include "ltx/plan.h"
+#include "ltx/keep.h"
 
 #include "rig.h"
 

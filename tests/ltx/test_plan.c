@@ -1,5 +1,5 @@
 /* Chains from listings: by hand, and exhaustively over small sets of objects. */
-#include "ltx/plan.h"
+#include "ltx/keep.h"
 #include "support/test.h"
 
 #define O(level, min, max) {7, (level), (min), (max), 100, 0}
@@ -111,9 +111,10 @@ static void test_compaction_goes_on_where_it_ended(void **state)
     assert_int_equal(ltx_compacted(o, 2, 5), 4);
     assert_int_equal(ltx_compact_pick(o, 2, 5, source), 2);
     assert_true(source[0] == 0 && source[1] == 1);
-    assert_int_equal(ltx_compacted(o, 6, 5), 8);
-    assert_int_equal(ltx_compact_pick(o, 6, 5, source), 2); /* Up to the gap at 11. */
+    assert_int_equal(ltx_compacted(o, 5, 5), 8);
+    assert_int_equal(ltx_compact_pick(o, 5, 5, source), 2); /* Up to the gap at 11. */
     assert_true(source[0] == 1 && source[1] == 3);
+    assert_int_equal(ltx_compacted(o, 6, 5), 12); /* What an image has needs no L1. */
     assert_int_equal(ltx_compact_pick(o, 1, 4, source), 0); /* The first row is not there yet. */
     assert_int_equal(ltx_compact_pick(o, 0, 5, source), 0);
 }
@@ -128,11 +129,13 @@ static void test_compaction_stays_within_its_bounds(void **state)
     assert_int_equal(ltx_compact_pick(o, 300, 1, source), 256);
     o[3].size = LTX_COMPACT_BYTES - 3000;
     assert_int_equal(ltx_compact_pick(o, 300, 1, source), 4);
-    o[0].size = LTX_COMPACT_BYTES + 1;
-    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 1);
-    assert_true(ltx_compact_due(266, 10, 0, 256, 100) && !ltx_compact_due(265, 10, 0, 256, 100));
-    assert_true(ltx_compact_due(11, 10, 100, 256, 100) && !ltx_compact_due(11, 10, 99, 256, 100));
-    assert_false(ltx_compact_due(10, 10, 1000, 256, 100));
+    o[0].size = LTX_COMPACT_BYTES + 1; /* Too large to be merged: it stays, and the next L1 begins behind. */
+    assert_int_equal(ltx_compacted(o, 300, 1), 1);
+    o[3].size = 1000;
+    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 256);
+    assert_int_equal(source[0], 1);
+    o[9].size = LTX_COMPACT_BYTES + 1;
+    assert_int_equal(ltx_compact_pick(o, 300, 1, source), 8);
 }
 
 /* ---- Chains across epochs ---- */
@@ -307,31 +310,6 @@ static void test_the_position_and_weight_of_a_chain(void **state)
     ltx_chain_deinit(&c);
 }
 
-static void test_when_a_chain_is_shortened(void **state)
-{
-    (void)state;
-    const uint64_t mb = 1u << 20;
-    static const struct {
-        struct ltx_weight w; /* Bytes in MiB. */
-        bool handoff;
-        enum ltx_shorten want;
-    } rows[] = {
-        {{1, 4, 10, 2}, false, LTX_KEEP},     {{1, 5, 10, 2}, false, LTX_IMAGE},
-        {{100, 100, 10, 2}, false, LTX_KEEP}, {{100, 101, 10, 2}, false, LTX_IMAGE},
-        {{100, 5, 10, 2}, true, LTX_IMAGE},   {{100, 4, 10, 2}, true, LTX_KEEP},
-        {{100, 24, 65, 2}, false, LTX_JOIN},  {{100, 25, 65, 2}, false, LTX_IMAGE},
-        {{100, 1, 9, 9}, false, LTX_JOIN},    {{100, 1, 64, 8}, false, LTX_KEEP},
-        {{0, 0, 9, 9}, false, LTX_IMAGE},
-    };
-    for (size_t i = 0; i < CD_COUNT(rows); i++) {
-        struct ltx_weight w = rows[i].w;
-        w.image_bytes *= mb;
-        w.delta_bytes *= mb;
-        if (ltx_shorten_decide(&w, rows[i].handoff) != rows[i].want)
-            fail_msg("row %zu", i);
-    }
-}
-
 CD_TESTS(plan, cmocka_unit_test(test_within_an_epoch_the_object_that_leads_farthest_is_next),
          cmocka_unit_test(test_a_gap_is_never_passed), cmocka_unit_test(test_every_small_set_of_ranges),
          cmocka_unit_test(test_coverage_counts_from_the_first_row),
@@ -342,5 +320,4 @@ CD_TESTS(plan, cmocka_unit_test(test_within_an_epoch_the_object_that_leads_farth
          cmocka_unit_test(test_epochs_without_data_count_only_above_the_newest_with_data),
          cmocka_unit_test(test_what_cannot_be_a_chain_is_named),
          cmocka_unit_test(test_a_join_and_an_image_shorten_the_way),
-         cmocka_unit_test(test_the_position_and_weight_of_a_chain),
-         cmocka_unit_test(test_when_a_chain_is_shortened))
+         cmocka_unit_test(test_the_position_and_weight_of_a_chain))
