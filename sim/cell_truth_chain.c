@@ -107,6 +107,22 @@ static uint64_t coverage(const struct cell_truth *t, const struct truth_cell *c,
     return covered;
 }
 
+/* Brings image to what it is after f. */
+static bool add_pages(struct cell_truth *t, const struct ltx_file *f, struct cd_buf *image,
+                      struct cd_buf *why)
+{
+    size_t size = (size_t)f->h.commit * f->h.page_size;
+    if (image->len < size)
+        cd_buf_add_zero(image, size - image->len);
+    image->len = size;
+    for (uint32_t k = 0; k < f->h.page_count; k++) {
+        struct ltx_entry e = ltx_file_entry(f, k);
+        if (ltx_file_page(t->zstd, f, k, image->ptr + (size_t)(e.pgno - 1) * f->h.page_size, why) != 0)
+            return false;
+    }
+    return true;
+}
+
 static void object_deleted(struct cell_truth *t, const struct truth_cell *cell, uint64_t epoch)
 {
     struct cd_buf key = {0};
@@ -119,6 +135,22 @@ static void object_deleted(struct cell_truth *t, const struct truth_cell *cell, 
         truth_break(t, "I5", "an object of %s epoch %llu was deleted; epochs below %llu are retired",
                     cell->scope, (unsigned long long)epoch, (unsigned long long)below);
     cd_buf_deinit(&key);
+}
+
+/* A whole image has what was committed at its position. */
+static void judge_image(struct cell_truth *t, const struct truth_cell *cell, const struct truth_epoch *e,
+                        const struct ltx_file *f)
+{
+    const uint64_t *want = cd_map_get_u64(&e->commits, f->h.max_txid);
+    struct cd_buf image = {0}, why = {0};
+    if (want == NULL)
+        return;
+    if (!add_pages(t, f, &image, &why) || cell_truth_pages(cd_buf_str(&image), f->h.page_size) != *want)
+        truth_break(t, "I7", "%s epoch %llu: the image of %llu has other pages than were committed %s",
+                    cell->scope, (unsigned long long)f->h.epoch, (unsigned long long)f->h.max_txid,
+                    cd_buf_cstr(&why));
+    cd_buf_deinit(&image);
+    cd_buf_deinit(&why);
 }
 
 void truth_object_change(struct cell_truth *t, const struct ltx_name *n, const struct cell_change *c)
@@ -144,6 +176,8 @@ void truth_object_change(struct cell_truth *t, const struct ltx_name *n, const s
         truth_break(t, "I7", "%s epoch %llu: an object %llu-%llu behind %llu", cell->scope,
                     (unsigned long long)n->epoch, (unsigned long long)n->min_txid,
                     (unsigned long long)n->max_txid, (unsigned long long)from);
+    else if (n->level == LTX_L9)
+        judge_image(t, cell, e, &f);
     cd_buf_deinit(&why);
     if (t->broken == NULL)
         e->covered = coverage(t, cell, n->epoch, e->base_txid + 1);
@@ -236,16 +270,9 @@ static bool apply(struct cell_truth *t, const struct ltx_chain *chain, const str
         struct ltx_file f;
         if (ltx_file_open(&f, piece_of(p, &chain->object[i])->bytes, NULL, why) != 0)
             return false;
-        size_t size = (size_t)f.h.commit * f.h.page_size;
         *page_size = f.h.page_size;
-        if (image->len < size)
-            cd_buf_add_zero(image, size - image->len);
-        image->len = size;
-        for (uint32_t k = 0; k < f.h.page_count; k++) {
-            struct ltx_entry e = ltx_file_entry(&f, k);
-            if (ltx_file_page(t->zstd, &f, k, image->ptr + (size_t)(e.pgno - 1) * f.h.page_size, why) != 0)
-                return false;
-        }
+        if (!add_pages(t, &f, image, why))
+            return false;
     }
     return chain->count > 0;
 }

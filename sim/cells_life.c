@@ -95,6 +95,9 @@ static void shard_open(struct io *at, struct io_msg *m)
     limits.operation_ns = o->operation_ns;
     limits.alarm_resident_ms = o->alarm_resident_ms;
     limits.page_size = o->page_size;
+    limits.keep = o->keep;
+    limits.image_step = 1024; /* Their databases are small, and something is to happen in between. */
+    limits.cache_bytes = o->cache_bytes;
     s->cells = cell_shard_new(&(struct cell_shard_opts){.io = at,
                                                         .router = l->router,
                                                         .code = o->code,
@@ -242,6 +245,12 @@ static void on_load(void *arg, struct store_load *load)
         cell_keeper_tell(l->keeper, load);
 }
 
+static void on_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
+{
+    struct cells_life *l = arg;
+    cell_folded(l->router, l->control, scope, epoch, max_txid, bytes);
+}
+
 static void control_boot(struct cells_life *l, struct io *io)
 {
     const struct cells_life_opts *o = &l->o;
@@ -272,6 +281,7 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .halt = on_halt,
                                                          .hint = on_hint,
                                                          .load = on_load,
+                                                         .folded = on_folded,
                                                          .arg = l});
     cell_tunnels_join(l->tunnels, io, l->node);
 }

@@ -9,6 +9,7 @@
 #define SIM_CELLS_LIFE_H
 
 #include "base/buf.h"
+#include "ltx/keep.h"
 
 #define CELLS_PORT 81u
 #define CELLS_PEER_PORT 82u /* Of the internal listener. */
@@ -38,6 +39,8 @@ struct cells_life_opts {
     int64_t alarm_resident_ms;
     uint64_t high_mib; /* CELLD_MAX_RSS_MB */
     bool release; /* CELLD_PRESSURE_OWNERSHIP */
+    struct ltx_keep keep;
+    uint64_t cache_bytes;
     void (*halted)(void *arg, bool fenced, const char *why);
     void (*output)(void *arg, const struct cells_output *o);
     void *arg;

@@ -112,6 +112,12 @@ enum scn_kind {
     X(CELLS_FOLD_CACHE, SCN_CELLS, "fold-cache", SCN_BYTES, 0, 0, 1 << 30, NULL)                             \
     X(CELLS_FOLD_RANGE, SCN_CELLS, "fold-range", SCN_BYTES, 0, 0, 1 << 30, NULL)                             \
     X(CELLS_PAGE, SCN_CELLS, "page-bits", SCN_COUNT, 12, 9, 16, NULL)                                        \
+    X(CELLS_CHAIN_EPOCHS, SCN_CELLS, "chain-epochs", SCN_COUNT, 8, 1, 1000, NULL)                            \
+    X(CELLS_CHAIN_OBJECTS, SCN_CELLS, "chain-objects", SCN_COUNT, 64, 1, 100000, NULL)                       \
+    X(CELLS_CHAIN_BYTES, SCN_CELLS, "chain-bytes", SCN_BYTES, 4 << 20, 1, 1 << 30, NULL)                     \
+    X(CELLS_COMPACT, SCN_CELLS, "compact", SCN_COUNT, 256, 0, 100000, NULL)                                  \
+    X(CELLS_RETENTION, SCN_CELLS, "retention", SCN_TIME, 0, 0, 3600 * S, NULL)                               \
+    X(CELLS_CACHE, SCN_CELLS, "cache", SCN_BYTES, 1 << 30, 0, 1 << 30, NULL)                                 \
     X(CELLS_RESIDENT, SCN_CELLS, "resident", SCN_COUNT, 1000, 1, 100000, NULL)                               \
     X(CELLS_REQUESTS, SCN_CELLS, "requests", SCN_COUNT, 64, 1, 1000, NULL)                                   \
     X(CELLS_ACTIVATIONS, SCN_CELLS, "activations", SCN_COUNT, 16, 1, 1000, NULL)                             \

@@ -172,6 +172,12 @@ static void draw_cell_limits(struct scn *s, struct cd_rng *r)
     draw_log(s, r, SCN_CELLS_OPERATION, 2 * S, 15 * S);
     draw_log(s, r, SCN_CELLS_WAKER, 500 * MS, 10 * S);
     draw_log(s, r, SCN_CELLS_TIMEOUT, S, 15 * S);
+    draw_fault(s, r, SCN_CELLS_CHAIN_EPOCHS, 1, 8);
+    draw_fault(s, r, SCN_CELLS_CHAIN_OBJECTS, 1, 64);
+    draw_fault(s, r, SCN_CELLS_CHAIN_BYTES, 1 << 10, 1 << 20);
+    draw_fault(s, r, SCN_CELLS_COMPACT, 1, 64);
+    draw_fault(s, r, SCN_CELLS_RETENTION, 100 * MS, 60 * S);
+    draw_fault(s, r, SCN_CELLS_CACHE, 1 << 10, 1 << 20);
 }
 
 static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)

@@ -3,7 +3,6 @@
  * The flow holds a permit and a slot. After each await the cell may be gone (a fence): nothing is touched
  * then. A claim that is not used is harmless: the next one takes a higher epoch. */
 #include "cell/cell_internal.h"
-#include "log/restore.h"
 
 static void fail(struct cell_flow *f, bool retryable, const char *what, const char *why)
 {
@@ -89,8 +88,10 @@ static bool reuse(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struct
     if (rc == CD_ECORRUPT)
         cd_event(s->o.io, CD_WARN, "cell_snapshot_refused", CD_Z("scope", f->cell->scope),
                  CD_S("why", cd_buf_str(&why)));
-    if (rc == 0)
+    if (rc == 0) {
         *base = found.at;
+        cell_cache_taken(s, cd_str(f->cell->scope)); /* Whoever reads the file stops before it changes. */
+    }
     cd_free(to);
     cd_buf_deinit(&old);
     cd_buf_deinit(&why);
@@ -98,7 +99,8 @@ static bool reuse(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struct
 }
 
 /* From the bucket. */
-static int restore(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struct db_position *base)
+static int restore(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struct db_position *base,
+                   struct log_restore *out)
 {
     struct cell_shard *s = f->shard;
     char *scope = cd_str_dup(cd_str(f->cell->scope));
@@ -123,6 +125,7 @@ static int restore(struct cell_flow *f, uint64_t epoch, struct cd_str dir, struc
     }
     if (rc != IO_OK)
         fail(f, true, "the cell could not be restored", cd_err_text(rc));
+    *out = r;
     *base =
         r.end == LOG_RESTORE_DONE ? (struct db_position){r.base_epoch, r.base_txid} : (struct db_position){0};
     return rc;
@@ -134,10 +137,11 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
     struct cd_buf dir = {0};
     struct cd_buf why = {0};
     struct db_position base = {0};
+    struct log_restore restored = {.end = LOG_RESTORE_FAILED};
     int rc = cell_dir_make(s, cd_str(f->cell->scope), claimed->epoch, &dir, &why);
     if (rc == 0 && claimed->from != FLEET_CLAIM_FRESH &&
         !(claimed->from == FLEET_CLAIM_LOCAL && reuse(f, claimed->epoch, cd_buf_str(&dir), &base))) {
-        rc = restore(f, claimed->epoch, cd_buf_str(&dir), &base);
+        rc = restore(f, claimed->epoch, cd_buf_str(&dir), &base, &restored);
         if (rc != IO_OK)
             goto done;
     }
@@ -147,6 +151,7 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
         fail(f, true, "the cell's database could not be opened", cd_buf_cstr(&why));
         goto done;
     }
+    cell_chain_opened(f->cell, restored.end == LOG_RESTORE_DONE ? &restored : NULL);
     /* The alarm that came with the data is this session's duty from now on: whatever shows it to anybody has
      * the note in the log before it. */
     bool foreign = claimed->from != FLEET_CLAIM_LOCAL || strcmp(claimed->prior, s->o.self->session) != 0;

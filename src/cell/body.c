@@ -159,12 +159,14 @@ void cell_body_close(struct cell *c, bool keep)
     /* Keeping it waits for the disk: a fence may come meanwhile, and c be forgotten. */
     struct cell_shard *s = c->shard;
     struct db *db = c->db;
+    uint64_t epoch = c->epoch;
     c->db = NULL;
     struct cd_buf why = {0};
     struct cd_buf scope = {0};
     struct cd_buf dir = {0};
     cd_buf_add_str(&scope, cd_str(c->scope));
     cell_dir(&dir, s, cd_str(c->scope), c->epoch);
+    keep = keep && s->o.limits.cache_bytes > 0;
     if (!keep || db_close_snapshot(db, s->o.limits.verify_local, &why) != 0) {
         if (keep)
             cd_event(s->o.io, CD_WARN, "cell_snapshot_failed", CD_S("scope", cd_buf_str(&scope)),
@@ -173,6 +175,8 @@ void cell_body_close(struct cell *c, bool keep)
             db_close(db);
         int rc = db_remove(s->o.io, cd_buf_cstr(&dir));
         CD_MAYBE(rc == 0); /* The next start sweeps what stays. */
+    } else {
+        cell_cache_kept(s, cd_buf_str(&scope), epoch);
     }
     cd_buf_deinit(&why);
     cd_buf_deinit(&scope);

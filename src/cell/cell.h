@@ -11,6 +11,7 @@
 #include "cell/gate.h"
 #include "cell/wire.h"
 #include "io/io.h"
+#include "ltx/keep.h"
 
 struct cell_shard;
 struct db;
@@ -116,6 +117,10 @@ struct cell_limits {
     int64_t alarm_resident_ms; /* CELLD_ALARM_RESIDENT_MS. */
     bool verify_local; /* CELLD_VERIFY_LOCAL. */
     uint32_t page_size; /* Of new databases; 0: DB_PAGE_SIZE. For tests. */
+    struct ltx_keep keep; /* When chains are shortened, and what of them goes. */
+    unsigned compactions_max; /* Attempts of the whole node at that: CELLD_LTX_COMPACTIONS. */
+    size_t image_step; /* Read of an image between two turns; 0: 1 MiB. For tests. */
+    uint64_t cache_bytes; /* Of kept snapshots; this shard's part of CELLD_LOCAL_CACHE_MAX_BYTES. 0: none. */
 };
 struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned fd_limit);
 
@@ -144,6 +149,11 @@ void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done)
 
 /* An alarm may be due (a wake entry, another loop says so): the cell's owner looks. From any loop. */
 void cell_wake_scope(struct cell_router *r, struct io *from, struct cd_str scope);
+
+/* An object of a cell was stored by the folder (log/fold.h): its owner looks whether its chain has become too
+ * long. From any loop. */
+void cell_folded(struct cell_router *r, struct io *from, struct cd_str scope, uint64_t epoch,
+                 uint64_t max_txid, uint64_t bytes);
 
 /* ---- Looking ---- */
 

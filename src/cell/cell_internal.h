@@ -11,6 +11,7 @@
 #include "fleet/claim.h"
 #include "log/feed.h"
 #include "log/fold.h"
+#include "log/restore.h"
 
 /* ---- Wires (wire.c, route.c) ---- */
 
@@ -85,6 +86,7 @@ struct cell_order {
 struct cell_router {
     unsigned loops;
     struct cell_tunnels *tunnels; /* NULL: this node knows no other. */
+    _Atomic unsigned shortening; /* Attempts of all shards that run. */
     struct cell_shard *shard[]; /* By loop; each slot is touched by its own loop only. */
 };
 
@@ -171,6 +173,17 @@ struct cell {
     struct {
         uint64_t epoch, txid, seq;
     } tail;
+    /* What is known of its chain (chain.c), of this epoch. */
+    struct {
+        struct ltx_weight weight; /* As it was last seen, and what was folded since. */
+        bool known; /* It was seen; else only what was folded. */
+        bool begun; /* This epoch is a part of it. */
+        bool garbage; /* Below it there are epochs. */
+        uint64_t folded_txid, compacted_txid, pending_bytes; /* Of L1. */
+        size_t pending_objects;
+        uint64_t looked_ns; /* When it was seen, */
+        uint64_t not_before_ns; /* and until when no attempt is worth it. */
+    } chain;
     /* Output gate. */
     struct cd_list held; /* struct cell_held.link */
     struct log_wait proof; /* Of the first of them. */
@@ -220,6 +233,8 @@ struct cell_shard {
     struct io_op posts_op;
     uint64_t wires; /* The last number given. */
     uint64_t route_refreshes;
+    struct cd_map chains; /* struct chain_job, by scope: chain.c. */
+    struct cell_cache *cache; /* owned: cache.c */
     struct io_op *close_op; /* Of cell_shard_close; NULL: of an unwinding. */
     struct io_op feed_op;
 };
@@ -281,6 +296,24 @@ CD_MUST_USE int cell_body_restart(struct cell *c, struct cd_buf *why);
 void cell_body_close(struct cell *c, bool keep);
 /* Opened with an armed alarm, this session answers for it (fleet.md 8.2); note: in the log too. */
 void cell_body_alarm(struct cell *c, bool note);
+
+/* chain.c: the chains of cells in the bucket are kept short, in the background. Nothing waits for it. */
+void cell_chain_opened(struct cell *c, const struct log_restore *r); /* r NULL: from a local snapshot. */
+/* Put away at its position, as a plan of the bucket shows it. */
+void cell_chain_evicted(struct cell_shard *s, struct cd_str scope, uint64_t epoch,
+                        const struct log_restore *r, bool compact);
+bool cell_chain_compacts(const struct cell *c); /* An L1 is due. */
+void cell_chain_let_go(struct cell_shard *s, struct cd_str scope); /* Its kept file is another's, or gone. */
+void cell_chain_sweep(struct cell_shard *s);
+void cell_chain_folded(struct cell_shard *s, struct cd_str scope, uint64_t epoch, uint64_t max_txid,
+                       uint64_t bytes);
+void cell_chain_free(struct cell_shard *s);
+
+/* cache.c: the snapshots on this node's disk, within a bound (fleet.md 5.9). */
+void cell_cache_open(struct cell_shard *s); /* Finds what an earlier process left. */
+void cell_cache_kept(struct cell_shard *s, struct cd_str scope, uint64_t epoch);
+void cell_cache_taken(struct cell_shard *s, struct cd_str scope); /* It is a database again. */
+void cell_cache_free(struct cell_shard *s);
 
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */

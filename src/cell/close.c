@@ -14,6 +14,9 @@ struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned 
         .operation_ns = IO_SEC(15),
         .proof_ns = IO_SEC(10),
         .alarm_resident_ms = 3600000,
+        .keep = ltx_keep_default(),
+        .compactions_max = 2,
+        .cache_bytes = (UINT64_C(2) << 30) / shards,
     };
 }
 
@@ -36,6 +39,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->again);
     CD_ASSERT(loop < opts->router->loops && opts->router->shard[loop] == NULL);
     opts->router->shard[loop] = s;
+    cell_cache_open(s);
     return s;
 }
 
@@ -55,6 +59,8 @@ static void feed_closed(struct io_op *op, int status)
     CD_ASSERT(s->forwards.count == 0 && s->serves.count == 0 && !io_busy(&s->posts_op));
     cd_buf_deinit(&s->posts);
     cell_timers_free(s);
+    cell_chain_free(s);
+    cell_cache_free(s);
     db_host_free(s->host);
     cd_buf_deinit(&s->why);
     cd_free(s);

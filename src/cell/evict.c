@@ -1,7 +1,6 @@
 /* cell/evict.c: out of memory. fleet.md 4.8, 4.9. */
 #include "cell/cell_internal.h"
 #include "fleet/waker.h"
-#include "log/restore.h"
 
 /* ---- Proof ---- */
 
@@ -49,7 +48,7 @@ void cell_prove(struct cell *c)
 /* ---- Putting away ---- */
 
 /* Whether a successor could restore the position that the cell has now (5.8). */
-static bool restorable(struct cell_flow *f)
+static bool restorable(struct cell_flow *f, struct log_restore *plan)
 {
     struct cell_shard *s = f->shard;
     struct db_position at = db_position(f->cell->db);
@@ -57,6 +56,7 @@ static bool restorable(struct cell_flow *f)
     struct log_restore r = {.io = s->o.io, .bucket = io_bucket(s->o.io), .scope = cd_str(scope)};
     int rc = log_restore(&r);
     cd_free(scope);
+    *plan = r;
     if (rc != IO_OK || f->cell == NULL)
         return false;
     if (r.end == LOG_RESTORE_NO_DATA)
@@ -91,6 +91,7 @@ static void keep(struct cell_flow *f)
     bool wrote = c->txid != 0; /* Else the prefix is as the restore found it. */
     bool release = c->release && db_alarm(c->db).inst_seq == c->covered;
     bool whole = true;
+    struct log_restore plan = {0};
     if (wrote) {
         c->tail.epoch = epoch;
         c->tail.txid = c->txid;
@@ -98,13 +99,15 @@ static void keep(struct cell_flow *f)
         whole = (release && CD_PLANT("cell.release_unfolded")) || cell_fold_tail(f) == IO_OK;
     }
     if (f->cell != NULL && whole && (wrote || release))
-        whole = (release && CD_PLANT("cell.release_unfolded")) || restorable(f);
+        whole = (release && CD_PLANT("cell.release_unfolded")) || restorable(f, &plan);
     if (f->cell == NULL)
         return;
     f->shard->shed += c->shed;
     cell_body_close(c, whole && !release && db_position(c->db).txid != 0);
     if (whole && release && give_back(f, epoch))
         f->event = CELL_EV_RELEASED;
+    else if (whole && wrote && f->cell != NULL)
+        cell_chain_evicted(f->shard, cd_str(c->scope), epoch, &plan, cell_chain_compacts(c));
 }
 
 void cell_keep(struct cell *c)

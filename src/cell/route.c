@@ -70,6 +70,36 @@ struct cell_wire *cell_call(struct cell_router *r, struct io *io, const struct c
     return mine;
 }
 
+struct folded {
+    struct io_msg msg;
+    struct cell_router *router;
+    char *scope; /* owned */
+    uint64_t epoch, max_txid, bytes;
+};
+
+static void folded_handle(struct io *at, struct io_msg *m)
+{
+    struct folded *f = CD_CONTAINER(m, struct folded, msg);
+    struct cell_shard *s = f->router->shard[io_loop_index(at)];
+    if (s != NULL)
+        cell_chain_folded(s, cd_str(f->scope), f->epoch, f->max_txid, f->bytes);
+    cd_free(f->scope);
+    cd_free(f);
+}
+
+void cell_folded(struct cell_router *r, struct io *from, struct cd_str scope, uint64_t epoch,
+                 uint64_t max_txid, uint64_t bytes)
+{
+    struct folded *f = cd_new(struct folded);
+    *f = (struct folded){.msg.handle = folded_handle,
+                         .router = r,
+                         .scope = cd_str_dup(scope),
+                         .epoch = epoch,
+                         .max_txid = max_txid,
+                         .bytes = bytes};
+    io_post(from, cell_scope_loop(scope, r->loops), &f->msg);
+}
+
 void cell_wake_scope(struct cell_router *r, struct io *from, struct cd_str scope)
 {
     if (!cell_scope_valid(scope))

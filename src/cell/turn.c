@@ -262,6 +262,7 @@ static void sweep_done(struct io_op *op, int status)
     cell_routes_look(s, now);
     cell_relays_look(s, now);
     cell_shard_evict_for(s);
+    cell_chain_sweep(s);
     if (s->o.limits.idle_ns > 0 && !s->press.engaged)
         evict_idle(s, UINT64_MAX, s->o.limits.idle_ns);
     if (s->closing) {
@@ -277,6 +278,7 @@ void cell_shard_stir(struct cell_shard *s)
     bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
                  !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
                  !cd_list_empty(&s->routes) || s->forwards.count > 0 || (s->closing && !s->fenced) ||
+                 (s->chains.count > 0 && !s->closing && !s->fenced) ||
                  (s->o.limits.idle_ns > 0 && s->idle_count > 0);
     if (!waits || io_busy(&s->sweep.op))
         return;

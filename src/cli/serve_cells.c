@@ -33,6 +33,15 @@ static struct cell_limits limits_of(const struct serve *s)
     l.idle_ns = cli_is_set(set, CLI_SET_IDLE_EVICT_S) ? IO_SEC(cli_num(set, CLI_SET_IDLE_EVICT_S)) : 0;
     l.alarm_resident_ms = (int64_t)cli_num(set, CLI_SET_ALARM_RESIDENT_MS);
     l.verify_local = cli_num(set, CLI_SET_VERIFY_LOCAL) != 0;
+    l.keep.compact_txids =
+        cli_num(set, CLI_SET_LTX_COMPACTION) != 0 ? cli_num(set, CLI_SET_LTX_COMPACTION_MIN_TXIDS) : 0;
+    l.keep.compact_bytes = cli_num(set, CLI_SET_LTX_COMPACTION_MIN_MB) << 20;
+    uint64_t retention = cli_num(set, CLI_SET_LTX_RETENTION_SECS);
+    bool fleet = !cd_str_eq(set->value[CLI_SET_DURABILITY].text, CD_STR("bucket")); /* Unset: fleet. */
+    l.keep.retention_ms = fleet ? retention * 1000 : 0;
+    uint64_t most = cli_num(set, CLI_SET_LTX_COMPACTIONS);
+    l.compactions_max = most > UINT32_MAX ? UINT32_MAX : (unsigned)most;
+    l.cache_bytes = cli_num(set, CLI_SET_LOCAL_CACHE_MAX_BYTES) / s->shards;
     return l;
 }
 
@@ -164,6 +173,12 @@ static unsigned pipeline(const struct cli_settings *set, bool dev)
     return dev && !cli_is_set(set, CLI_SET_LOG_PIPELINE) ? 1 : (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE);
 }
 
+static void on_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
+{
+    struct serve *s = arg;
+    cell_folded(s->router, s->control, scope, epoch, max_txid, bytes);
+}
+
 void cli_serve_node_start(struct serve *s)
 {
     const struct cli_settings *set = &s->c->settings;
@@ -195,6 +210,7 @@ void cli_serve_node_start(struct serve *s)
                                          .halt = on_halt,
                                          .hint = on_hint,
                                          .load = on_load,
+                                         .folded = on_folded,
                                          .arg = s};
     s->node = fleet_node_start(&opts);
     cell_tunnels_join(s->tunnels, s->control, s->node);

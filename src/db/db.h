@@ -88,6 +88,12 @@ CD_MUST_USE int db_snapshot_take(struct io *io, const char *dir, struct cd_str s
                                  const char *next_dir, bool full, struct db_snapshot *out,
                                  struct cd_buf *why);
 
+/* The snapshot that lies in dir, as it is: nothing is taken. CD_ENOTFOUND: there is none that could be. */
+CD_MUST_USE int db_snapshot_look(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch,
+                                 struct db_snapshot *out);
+/* Appends the path of its file, for db_image_open_file. */
+void db_snapshot_path(struct cd_buf *out, const char *dir);
+
 /* For statements, cursors, limits, functions and the authorizer; never for transactions at the top level, and
  * not for hooks of commit and rollback, which are ours. One connection, no mutex. */
 sqlite3 *db_sqlite(struct db *d);

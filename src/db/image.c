@@ -105,6 +105,8 @@ static void keep_aside(struct db_image *i, uint32_t pgno)
 void db_image_before_write(struct db_image *i, uint32_t pgno)
 {
     uint32_t next = i->w.next == 0 ? 1 : i->w.next;
+    if (CD_PLANT("db.image-forgets-page"))
+        return;
     if (i->failed == 0 && pgno >= next && pgno <= i->w.h.commit)
         keep_aside(i, pgno);
 }

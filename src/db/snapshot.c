@@ -268,6 +268,26 @@ int db_snapshot_take(struct io *io, const char *dir, struct cd_str scope, uint64
     return rc;
 }
 
+void db_snapshot_path(struct cd_buf *out, const char *dir)
+{
+    cd_buf_addf(out, "%s/evicted.sqlite", dir);
+}
+
+int db_snapshot_look(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch,
+                     struct db_snapshot *out)
+{
+    struct paths p = paths_of(dir);
+    struct cd_buf text = {0};
+    int rc = read_sidecar(io, cd_buf_cstr(&p.sidecar), &text);
+    if (rc == 0)
+        rc = parse_sidecar(cd_buf_str(&text), scope, epoch, out);
+    if (rc == 0)
+        rc = check_kept(io, cd_buf_cstr(&p.kept), out, false);
+    cd_buf_deinit(&text);
+    paths_deinit(&p);
+    return rc == 0 ? 0 : CD_ENOTFOUND;
+}
+
 int db_remove(struct io *io, const char *dir)
 {
     struct paths p = paths_of(dir);

@@ -95,6 +95,13 @@ static void log_rows_durable(void *arg, struct log_durable *d)
     log_folder_durable(n->folder, d);
 }
 
+static void log_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
+{
+    struct fleet_node *n = arg;
+    if (n->o.folded != NULL && !n->halted)
+        n->o.folded(n->o.arg, scope, epoch, max_txid, bytes);
+}
+
 static void wake_hint(void *arg, struct cd_str scope)
 {
     struct fleet_node *n = arg;
@@ -252,6 +259,7 @@ static void make_log(struct fleet_node *n)
                                                          .limits = n->o.fold,
                                                          .fence = log_fence,
                                                          .stored = log_stored,
+                                                         .folded = log_folded,
                                                          .arg = n});
     n->log = log_new(&(struct log_opts){.io = n->o.io,
                                         .bucket = n->bucket,

@@ -47,6 +47,8 @@ struct fleet_node_opts {
     /* What the lease says of the load of this node (2.4), as last sampled; what is not known stays absent.
      * NULL: it says nothing. Asked from the first acquisition on. */
     void (*load)(void *arg, struct store_load *load);
+    /* An object of a cell was stored (log/fold.h). May be NULL. */
+    void (*folded)(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes);
     void *arg;
 };
 

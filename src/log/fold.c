@@ -66,6 +66,7 @@ struct log_folder *log_folder_new(const struct log_folder_opts *o)
     f->fence = o->fence;
     f->stored = o->stored;
     cd_list_init(&f->held);
+    f->folded = o->folded;
     f->arg = o->arg;
     f->limits = o->limits;
     struct log_folder_limits *l = &f->limits;

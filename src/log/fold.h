@@ -33,6 +33,9 @@ struct log_folder_opts {
     /* The last batch that is proven by now (log_want_stored): log_folder_durable tells of it soon, if it has
      * not. NULL: what is proven was always told of. */
     uint64_t (*stored)(void *arg);
+    /* An object of so many bytes was stored: the cell's rows up to max_txid stand in its prefix. NULL: nobody
+     * wants to know. */
+    void (*folded)(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes);
     void *arg;
 };
 

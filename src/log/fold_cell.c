@@ -122,6 +122,8 @@ static int fold_one(struct log_folder *f, struct fold_cell *c, uint64_t target, 
         cd_event_to(f->io, CD_DEBUG, "log", "log_fold", CD_Z("scope", c->scope), CD_U("epoch", c->epoch),
                     CD_U("min", r.row[0]->min_txid), CD_U("max", r.row[r.count - 1]->max_txid),
                     CD_U("rows", r.count), CD_U("bytes", body.len));
+        if (f->folded != NULL)
+            f->folded(f->arg, cd_str(c->scope), c->epoch, r.row[r.count - 1]->max_txid, body.len);
         for (size_t i = 0; i < r.count; i++)
             log_fold_row_done(f, c, r.row[i]);
     }

@@ -49,6 +49,7 @@ struct log_folder {
     struct log_folder_limits limits;
     void (*fence)(void *arg, const char *cause);
     uint64_t (*stored)(void *arg);
+    void (*folded)(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes);
     void *arg;
 
     struct cd_map cells; /* Of struct fold_cell, by scope and epoch. */

@@ -35,8 +35,8 @@ struct log_restore {
     uint32_t page_size, pages;
     uint64_t objects, bytes, epochs; /* Of the chain. */
     struct ltx_weight weight; /* The same, as what decides whether it is to be shortened. */
-    /* There are epochs below the chain's (5.13); of the lowest of them, when it was last written to, as far as
-     * one page of a listing told: else 0. */
+    /* There are epochs below the chain's (5.13); of the lowest of them, when it was last written to, as far
+     * as one page of a listing told: else 0. */
     bool garbage;
     int64_t garbage_ms;
     char why[256]; /* For people: names the object. */

@@ -75,7 +75,8 @@ static int epochs_delete(struct log_shorten *s, const struct ltx_object *object,
         for (; at < count && n < LOG_DELETES; at++) {
             const struct ltx_object *o = &object[at];
             if (among(epoch, epochs, o->epoch))
-                ltx_key(&key[n++], &(struct ltx_name){s->scope, o->epoch, o->level, o->min_txid, o->max_txid});
+                ltx_key(&key[n++],
+                        &(struct ltx_name){s->scope, o->epoch, o->level, o->min_txid, o->max_txid});
         }
         unsigned gone = log_delete_some(s->bucket, key, n);
         for (unsigned i = 0; i < n; i++)
@@ -89,15 +90,6 @@ static int epochs_delete(struct log_shorten *s, const struct ltx_object *object,
     return IO_OK;
 }
 
-static uint64_t newest_image(const struct ltx_object *object, size_t count, uint64_t base)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (object[i].level == LTX_L9 && object[i].epoch > base)
-            base = object[i].epoch;
-    }
-    return base;
-}
-
 int log_retire(struct log_shorten *s, struct cd_str session, uint64_t base, const struct ltx_keep *k)
 {
     struct ltx_object *object = NULL;
@@ -107,9 +99,8 @@ int log_retire(struct log_shorten *s, struct cd_str session, uint64_t base, cons
     s->objects = 0;
     ltx_key_cell(&prefix, s->scope);
     int rc = log_objects_list(s, cd_buf_str(&prefix), &object, &count);
-    if (CD_PLANT("retire.newest-image"))
-        base = newest_image(object, count, base);
-    size_t epochs = rc == IO_OK ? ltx_retire_pick(object, count, base, s->epoch, io_wall_ms(s->io), k, epoch) : 0;
+    size_t epochs =
+        rc == IO_OK ? ltx_retire_pick(object, count, base, s->epoch, io_wall_ms(s->io), k, epoch) : 0;
     if (epochs == 0)
         goto out;
     if (!CD_PLANT("retire.delete-first"))

@@ -28,8 +28,8 @@ int log_objects_list(struct log_shorten *s, struct cd_str prefix, struct ltx_obj
             struct ltx_name n;
             const struct io_entry *e = &page.entry[i];
             if (ltx_key_parse(e->key, &n) == 0)
-                (*out)[(*count)++] = (struct ltx_object){n.epoch,    n.level, n.min_txid,
-                                                         n.max_txid, e->size, e->modified_ms};
+                (*out)[(*count)++] =
+                    (struct ltx_object){n.epoch, n.level, n.min_txid, n.max_txid, e->size, e->modified_ms};
         }
         cd_buf_clear(&after);
         if (page.count > 0)
@@ -59,7 +59,9 @@ int log_image_put(struct log_shorten *s, uint64_t reach, struct cd_str body)
 {
     s->objects = 1;
     return object_put(
-        s, &(struct ltx_name){.scope = s->scope, .epoch = s->epoch, .level = LTX_L9, .min_txid = 1, .max_txid = reach},
+        s,
+        &(struct ltx_name){
+            .scope = s->scope, .epoch = s->epoch, .level = LTX_L9, .min_txid = 1, .max_txid = reach},
         body);
 }
 
@@ -97,7 +99,8 @@ static int source_read(struct log_shorten *s, struct sources *in, size_t i, stru
 }
 
 /* Reads object[0..count] of the cell, some at a time. */
-static int sources_read(struct log_shorten *s, struct sources *in, const struct ltx_object *object, size_t count)
+static int sources_read(struct log_shorten *s, struct sources *in, const struct ltx_object *object,
+                        size_t count)
 {
     int rc = 0;
     *in = (struct sources){.name = cd_alloc(count * sizeof *in->name),
@@ -131,13 +134,16 @@ static int merged_put(struct log_shorten *s, const struct ltx_object *object, si
     struct cd_buf body = {0};
     struct ltx_header h;
     int rc = sources_read(s, &in, object, count);
+    if (rc == 0 && count > 2 && CD_PLANT("shorten.drops-source"))
+        in.file[1].h.page_count = 0;
     if (rc == 0)
         rc = log_merge(s->io, in.file, count, opts, &body, &s->why);
     if (rc == 0)
         rc = ltx_header_read(cd_str_sub(cd_buf_str(&body), 0, LTX_HEADER_SIZE), NULL, &h, &s->why);
     sources_deinit(&in);
     if (rc == 0)
-        rc = object_put(s, &(struct ltx_name){s->scope, h.epoch, level, h.min_txid, h.max_txid}, cd_buf_str(&body));
+        rc = object_put(s, &(struct ltx_name){s->scope, h.epoch, level, h.min_txid, h.max_txid},
+                        cd_buf_str(&body));
     s->objects = count;
     cd_buf_deinit(&body);
     return rc;

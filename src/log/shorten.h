@@ -1,8 +1,9 @@
 /* log/shorten.h: makes the chain of a cell shorter, and deletes what no chain needs, from its objects alone:
  * joins, L1 objects, epoch GC (fleet.md 5.7, 5.13, 5.14).
  *
- * For the cell's owner, in fibers of any loop. What is in a cell's prefix is proven, so what is made of it may
- * be stored at any time, also after the epoch has ended: it repeats what is there. Nothing waits for these. */
+ * For the cell's owner, in fibers of any loop. What is in a cell's prefix is proven, so what is made of it
+ * may be stored at any time, also after the epoch has ended: it repeats what is there. Nothing waits for
+ * these. */
 #ifndef LOG_SHORTEN_H
 #define LOG_SHORTEN_H
 
@@ -25,8 +26,8 @@ struct log_shorten {
 CD_MUST_USE int log_join(struct log_shorten *s, const struct ltx_chain *c);
 /* The next L1 of the epoch, when k says that it is due. */
 CD_MUST_USE int log_compact(struct log_shorten *s, const struct ltx_keep *k);
-/* Deletes epochs below base (ltx_retire_base of the newest chain) that are old enough, while the owner's record
- * still names session and the epoch. retired.json says so first. */
+/* Deletes epochs below base (ltx_retire_base of the newest chain) that are old enough, while the owner's
+ * record still names session and the epoch. retired.json says so first. */
 CD_MUST_USE int log_retire(struct log_shorten *s, struct cd_str session, uint64_t base,
                            const struct ltx_keep *k);
 /* A whole image of txids 1..reach of the epoch. The caller knows that the prefix covers them. */

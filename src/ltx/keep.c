@@ -49,7 +49,8 @@ enum ltx_shorten ltx_shorten_decide(const struct ltx_weight *w, const struct ltx
     if (handoff && w->delta_bytes > HANDOFF_MARGIN)
         return LTX_IMAGE;
     if (w->epochs > k->epochs || w->delta_objects > k->objects) /* A join has all its sources in memory. */
-        return w->delta_bytes < w->image_bytes / 4 && w->delta_bytes <= LTX_COMPACT_BYTES ? LTX_JOIN : LTX_IMAGE;
+        return w->delta_bytes < w->image_bytes / 4 && w->delta_bytes <= LTX_COMPACT_BYTES ? LTX_JOIN
+                                                                                          : LTX_IMAGE;
     return LTX_KEEP;
 }
 

@@ -1,5 +1,5 @@
-/* ltx/keep.h: when a chain has become longer than it pays, what shortens it, and which epochs are not needed any
- * more (fleet.md 5.7, 5.13, 5.14). Pure. */
+/* ltx/keep.h: when a chain has become longer than it pays, what shortens it, and which epochs are not needed
+ * any more (fleet.md 5.7, 5.13, 5.14). Pure. */
 #ifndef LTX_KEEP_H
 #define LTX_KEEP_H
 
@@ -10,8 +10,9 @@ struct ltx_keep {
     uint64_t delta_bytes; /* Behind the image: more, and more than the image, is too much; 4 MiB. */
     unsigned epochs; /* Of a chain, at most: 8, */
     size_t objects; /* and behind the image: 64. */
-    /* An L1 is due when so many transactions, or bytes, of the epoch are in none: CELLD_LTX_COMPACTION_MIN_TXIDS,
-     * CELLD_LTX_COMPACTION_MIN_MB. 0 txids: never (CELLD_LTX_COMPACTION=0). */
+    /* An L1 is due when so many transactions, or bytes, of the epoch are in none:
+     * CELLD_LTX_COMPACTION_MIN_TXIDS, CELLD_LTX_COMPACTION_MIN_MB. 0 txids: never (CELLD_LTX_COMPACTION=0).
+     */
     uint64_t compact_txids, compact_bytes;
     uint64_t retention_ms; /* CELLD_LTX_RETENTION_SECS; 0: nothing is ever deleted. */
 };
@@ -42,8 +43,8 @@ bool ltx_compact_due(uint64_t folded_txid, uint64_t compacted_txid, uint64_t pen
  * image that the chain c ends in, and never one of a newer image: a marker may lead past that one. */
 uint64_t ltx_retire_base(const struct ltx_chain *c);
 #define LTX_RETIRE_MAX 64u
-/* The epochs among the objects that may go: below base, not epoch or the one before it, whose newest object is
- * older than the retention; ascending. object in the order of keys: an epoch's are together. */
+/* The epochs among the objects that may go: below base, not epoch or the one before it, whose newest object
+ * is older than the retention; ascending. object in the order of keys: an epoch's are together. */
 size_t ltx_retire_pick(const struct ltx_object *object, size_t count, uint64_t base, uint64_t epoch,
                        int64_t now_ms, const struct ltx_keep *k, uint64_t out[LTX_RETIRE_MAX]);
 

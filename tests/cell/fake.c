@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "db/db.h"
+#include "db/image.h"
 #include "io/backend.h"
 #include "fleet/waker.h"
 #include "log/fold.h"
@@ -384,6 +384,55 @@ int db_snapshot_take(struct io *io, const char *dir, struct cd_str scope, uint64
     fake.snapshots_taken++;
     out->at = (struct db_position){c->prefix.epoch, c->prefix.txid};
     return 0;
+}
+
+/* ---- Images: these databases have none ---- */
+
+int db_snapshot_look(struct io *io, const char *dir, struct cd_str scope, uint64_t epoch,
+                     struct db_snapshot *out)
+{
+    (void)io, (void)dir, (void)scope, (void)epoch, (void)out;
+    return CD_ENOTFOUND;
+}
+
+void db_snapshot_path(struct cd_buf *out, const char *dir)
+{
+    cd_buf_addf(out, "%s/evicted.sqlite", dir);
+}
+
+bool db_in_transaction(struct db *d)
+{
+    return d->in;
+}
+
+int db_image_open(struct db_image **out, struct db *d, struct cd_buf *why)
+{
+    (void)out, (void)d, (void)why;
+    return CD_ENOTFOUND;
+}
+
+int db_image_open_file(struct db_image **out, struct db_host *h, const char *path, struct cd_str scope,
+                       const struct db_snapshot *s, struct cd_buf *why)
+{
+    (void)out, (void)h, (void)path, (void)scope, (void)s, (void)why;
+    return CD_ENOTFOUND;
+}
+
+struct db_position db_image_at(const struct db_image *i)
+{
+    (void)i;
+    CD_UNREACHABLE();
+}
+
+int db_image_step(struct db_image *i, size_t bytes, struct cd_buf *out, bool *last, struct cd_buf *why)
+{
+    (void)i, (void)bytes, (void)out, (void)last, (void)why;
+    CD_UNREACHABLE();
+}
+
+void db_image_close(struct db_image *i)
+{
+    CD_ASSERT(i == NULL);
 }
 
 sqlite3 *db_sqlite(struct db *d)

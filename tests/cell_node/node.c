@@ -254,6 +254,12 @@ static void hint(void *arg, struct cd_str scope)
     cell_wake_scope(node.router, sim_io(node.node, 0), scope);
 }
 
+static void folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
+{
+    (void)arg;
+    cell_folded(node.router, sim_io(node.node, 0), scope, epoch, max_txid, bytes);
+}
+
 static void fleet_stopped(struct io_op *op, int status)
 {
     (void)op;
@@ -301,7 +307,9 @@ static void boot(struct io *io, void *arg)
                                                             .sole = true,
                                                             .ready = ready,
                                                             .halt = halt,
-                                                            .hint = hint});
+                                                            .fold = {.cell_rows = node.fold_rows},
+                                                            .hint = hint,
+                                                            .folded = folded});
 }
 
 static void unwind(struct io *io, void *arg)

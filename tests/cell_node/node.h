@@ -24,6 +24,7 @@ struct node {
     struct sim *sim;
     struct sim_node *node;
     struct cell_limits limits;
+    uint64_t fold_rows; /* Unfolded rows of a cell that start a fold; 0: as usual. */
     struct node_call call[NODE_CALLS_MAX];
     unsigned calls;
     /* Of the life at hand. */

@@ -57,8 +57,8 @@ static void test_the_base_is_the_image_that_the_chain_ends_in(void **state)
 static void test_which_epochs_may_go(void **state)
 {
     (void)state;
-    static const struct ltx_object o[] = {AT(1, 50), AT(2, 50), AT(2, 900), AT(3, 100), AT(4, 899), AT(7, 1),
-                                          AT(8, 1),  AT(9, 1)};
+    static const struct ltx_object o[] = {AT(1, 50),  AT(2, 50), AT(2, 900), AT(3, 100),
+                                          AT(4, 899), AT(7, 1),  AT(8, 1),   AT(9, 1)};
     struct ltx_keep k = {.retention_ms = 100};
     uint64_t out[LTX_RETIRE_MAX];
     assert_int_equal(ltx_retire_pick(o, 8, 7, 9, 1000, &k, out), 3); /* Epoch 2 has a young object. */
