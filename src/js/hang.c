@@ -66,6 +66,7 @@ int js_hangs_look(struct js_worker *w)
             continue;
         e->still = true;
         e->still_since = w->last_id;
+        e->still_ns = io_now_ns(w->io);
         w->still_count++;
     }
     if (w->still_count == 0 || w->still_count < w->events.count || w->task_ns <= io_now_ns(w->io))

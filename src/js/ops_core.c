@@ -165,6 +165,19 @@ int js_op_event_end(struct js_args *a)
     return 0;
 }
 
+/* event_still(event): for how many milliseconds nothing of the host has been on its way to it (hang.c). */
+int js_op_event_still(struct js_args *a)
+{
+    struct js_worker *w = js_worker_of(a);
+    uint64_t id;
+    int rc = js_arg_u64(a, 0, &id);
+    if (rc != 0)
+        return rc;
+    const struct js_event *e = js_event_get(w, id);
+    js_return_number(a, e == NULL || !e->still ? 0 : (double)(io_now_ns(w->io) - e->still_ns) / 1e6);
+    return 0;
+}
+
 /* ---- Values ---- */
 
 /* random_fill(view) */

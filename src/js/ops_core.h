@@ -9,6 +9,7 @@
     X(timer_stop)                                                                                            \
     X(console)                                                                                               \
     X(event_end)                                                                                             \
+    X(event_still)                                                                                           \
     X(run_failed)                                                                                            \
     X(report)                                                                                                \
     X(random_fill)                                                                                           \

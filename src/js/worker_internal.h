@@ -125,6 +125,7 @@ struct js_event {
     struct cd_link stirred; /* Something of it began or ended in this turn. */
     bool still; /* hang.c */
     uint64_t still_since; /* The last id when it became still. */
+    uint64_t still_ns; /* And the time. */
 };
 void js_event_init(struct js_event *e, struct js_worker *w, const struct js_event_type *type);
 struct js_event *js_event_get(struct js_worker *w, uint64_t id); /* NULL when it has ended. */

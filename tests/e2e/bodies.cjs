@@ -30,7 +30,7 @@ check('bodies', async () => {
     const p = program('../runtime/js_run', ['--config', JSON.stringify(config), '--listen', '0', `${runtime}/bodies.mjs`]);
     const port = Number((await p.line(/(\d+)/))[1]);
 
-    const never = ask(port, '/never'); // Looked at every second.
+    const late = ['/never', '/held', '/slow', '/stalled'].map((target) => ask(port, target).catch((error) => ({ status: error.code, body: '' }))); // Looked at every second.
     for (const size of [1, 1000, 70000, 2000000]) {
         const body = Buffer.alloc(size, 'abcdefg');
         for (const how of ['text', 'stream', 'clone', 'buffer', 'pass']) {
@@ -53,8 +53,10 @@ check('bodies', async () => {
     const error = await ask(port, '/error');
     equal(error.status, 500);
     equal(error.body.toString(), 'Worker failed: Return value from serve handler must not be an error response (like Response.error())');
-    const over = await never;
-    equal(`${over.status} ${over.body}`, '500 Worker failed: the handler did not settle within 0.5 seconds');
+    const [never, held, slow, stalled] = (await Promise.all(late)).map(({ status, body }) => `${status} ${body}`);
+    for (const over of [never, held]) equal(over, '500 Worker failed: the handler did not settle within 0.5 seconds');
+    equal(slow, '200 ');
+    equal(stalled, 'ECONNRESET ', 'cut off, not ended');
     p.child.kill('SIGTERM');
     await p.exited;
     upstream.closeAllConnections();

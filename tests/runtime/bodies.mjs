@@ -22,6 +22,17 @@ export default {
                 return new Response(new ReadableStream({ pull: (c) => (c.enqueue(new Uint8Array([120])), c.close()) }));
             }
             case '/never': return scheduler.wait(60000);
+            case '/stalled': return new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array([120])) }));
+            case '/slow': { // Longer than the time budget, and something is on its way all the time.
+                const { readable, writable } = new TransformStream();
+                scheduler.wait(1700).then(() => writable.getWriter().close());
+                return new Response(readable);
+            }
+            case '/held': { // A WebSocket that it holds gives it no time.
+                const [, socket] = Object.values(new WebSocketPair());
+                socket.accept();
+                return scheduler.wait(60000);
+            }
             case '/error': return Response.error();
         }
         return new Response(null, { status: 404 });

@@ -18,8 +18,8 @@ export default {
             case '/callee': return env.SELF.fetch('http://x/wait');
             case '/forgotten': return env.SELF.fetch('http://x/never');
             case '/far': return env.FAR.fetch('http://x/');
-            case '/promised': return new Promise((resolve) => (promised = resolve));
-            case '/keep': await scheduler.wait(300); promised(new Response('kept')); return new Response('ok');
+            case '/promised': return new Response(await new Promise((resolve) => (promised = resolve)));
+            case '/keep': await scheduler.wait(300); promised('kept'); return new Response('ok');
             case '/busy': await scheduler.wait(1500); return new Response('ok');
         }
         return new Response(null, { status: 404 });

@@ -129,6 +129,35 @@ test('push() that fails', async (env) => {
         Array.prototype.push = push;
     }
 });
+test('Object.prototype.then sees no chunk of a body', async () => {
+    const utf8 = new TextEncoder();
+    const streamOf = (...chunks) => new ReadableStream({
+        start(controller) {
+            for (const chunk of chunks) controller.enqueue(utf8.encode(chunk));
+            controller.close();
+        },
+    });
+    const late = () => {
+        let n = 0;
+        return new ReadableStream({ pull: (controller) => (n++ < 2 ? controller.enqueue(utf8.encode('late ')) : controller.close()) }, { highWaterMark: 0 });
+    };
+    const bodies = [new Response(streamOf('one ', 'two')), new Response(late()), new Response(new Blob(['blob']).stream()), new Request('http://x/', { method: 'POST', body: streamOf('posted') })];
+    const seen = [];
+    Object.prototype.then = function (resolve) {
+        delete Object.prototype.then; // Once: the promise that settles now may be resolved with anything.
+        seen[seen.length] = this;
+        resolve('instead');
+    };
+    let texts;
+    try {
+        texts = [];
+        for (const body of bodies) texts[texts.length] = await body.text();
+    } finally {
+        delete Object.prototype.then;
+    }
+    same(texts, ['one two', 'late late ', 'blob', 'posted']);
+    same(seen, []);
+});
 test('the patches are gone', async (env) => {
     same(await work(env), RESULT);
     equal(new Map([[1, 2]]).get(1), 2);

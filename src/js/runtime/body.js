@@ -2,14 +2,14 @@
 //
 // A body stays what it was made of, text, bytes or a source of the host, until somebody asks for a stream. So a short text goes
 // from user code to the host, and JSON from the host to user code, without a stream in between.
-import { checkContext, currentContext, runIn, shape, start } from './core.js';
+import { checkContext, currentContext, runIn, shape, startBoxed } from './core.js';
 import { ReadableStream, bytesStream, dropStream, isDisturbed, sourceStream, streamLength, streamOwner, readAll } from './streams.js';
 import { Blob, blobBytes, blobOf } from './blob.js';
 import { FormData, formDataOf, formDataToBody } from './formdata.js';
 import { URLSearchParams } from './url.js';
 import { decodeUtf8, encodeUtf8 } from './encoding.js';
 import { CompressionStream, DecompressionStream } from './compression.js';
-import { hide } from './primordials.js';
+import { boxed, hide } from './primordials.js';
 
 const { source_read, source_close, request_body } = host;
 const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
@@ -63,14 +63,14 @@ export class BodyState {
         this.value = one;
         return new BodyState('stream', two, this.type, this.length);
     }
-    // The rest as one Uint8Array; marks it used.
+    // The rest as one Uint8Array, { value }; marks it used.
     async bytes() {
         this.used = true;
         switch (this.kind) {
-            case 'text': return encodeUtf8(this.value);
-            case 'bytes': return this.value.slice();
+            case 'text': return boxed(encodeUtf8(this.value));
+            case 'bytes': return boxed(this.value.slice());
             case 'source': return this.coding === null ? readSource(this.value) : readAll(this.stream);
-            case 'collected': return request_body(this.value, false);
+            case 'collected': return boxed(request_body(this.value, false));
             default: return readAll(this.value);
         }
     }
@@ -99,19 +99,17 @@ const INLINE_MAX = 1 << 20;
 export const goesInline = ({ kind, value, length }) => kind !== 'source' && kind !== 'stream' && (kind === 'collected' ? length : value.length) <= INLINE_MAX;
 
 async function readSource(source) {
-    const first = await start(source_read, source);
-    if (first === undefined) return new Uint8Array(0);
-    const chunks = [first];
-    let length = first.length;
-    for (let chunk; (chunk = await start(source_read, source)) !== undefined; length += chunk.length) chunks[chunks.length] = chunk;
-    if (chunks.length === 1) return first;
+    const chunks = [];
+    let length = 0;
+    for (let chunk; (chunk = (await startBoxed(source_read, source)).value) !== undefined; length += chunk.length) chunks[chunks.length] = chunk;
+    if (chunks.length === 1) return boxed(chunks[0]);
     const all = new Uint8Array(length);
     let at = 0;
     for (const chunk of chunks) {
         all.set(chunk, at);
         at += chunk.length;
     }
-    return all;
+    return boxed(all);
 }
 
 // What goes out for a response or request whose Content-Encoding says that it is compressed: bytes that came so go on as they are,
@@ -182,26 +180,29 @@ export class Body {
             state.used = true;
             return request_body(state.value, true);
         }
-        return decodeUtf8(await state.bytes());
+        return decodeUtf8((await state.bytes()).value);
     }
     async json() {
         return JSON.parse(await this.text());
     }
-    async bytes() {
+    async #bytes() {
         const state = this.#take();
-        return state === null ? new Uint8Array(0) : state.bytes();
+        return state === null ? boxed(new Uint8Array(0)) : state.bytes();
+    }
+    async bytes() {
+        return (await this.#bytes()).value;
     }
     async arrayBuffer() {
-        const bytes = await this.bytes();
+        const { value: bytes } = await this.#bytes();
         return bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;
     }
     async blob() {
         const type = this.headers.get('content-type') ?? '';
-        return blobOf(await this.bytes(), type);
+        return blobOf((await this.#bytes()).value, type);
     }
     async formData() {
         const type = this.headers.get('content-type');
-        return formDataOf(await this.bytes(), type);
+        return formDataOf((await this.#bytes()).value, type);
     }
 }
 export const { of: bodyState, set: setBody } = Body;

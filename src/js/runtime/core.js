@@ -5,7 +5,7 @@
 //
 // A frame is what async functions carry along: which event they work for, the values of AsyncLocalStorage, and of a cell the critical
 // section that it runs in (gate.js).
-import { Map, Promise, Set, apply, hide, resolved, then } from './primordials.js';
+import { Map, Promise, Set, apply, boxed, hide, resolved, then } from './primordials.js';
 
 const { frame_get, frame_set, event_end, report, timer_start } = host;
 
@@ -148,14 +148,22 @@ export function start(op, ...args) {
     return startFor(needContext(), op, ...args);
 }
 
+// A promise of { value }, for results that are objects: see boxed().
+export function startBoxed(op, ...args) {
+    const context = needContext();
+    return new Promise((resolve, reject) => begin(context, op, args, (value) => resolve(boxed(value)), reject));
+}
+
 export function startFor(context, op, ...args) {
+    return new Promise((resolve, reject) => begin(context, op, args, resolve, reject));
+}
+
+function begin(context, op, args, resolve, reject) {
     const id = ++lastOperation;
     const section = context.gate === null ? undefined : frame_get()?.section;
-    return new Promise((resolve, reject) => {
-        op(context.id, id, ...args); // throws: rejected
-        waiting.set(id, { resolve, reject, context, section });
-        (context.waiting ??= new Set()).add(id);
-    });
+    op(context.id, id, ...args); // throws: rejected
+    waiting.set(id, { resolve, reject, context, section });
+    (context.waiting ??= new Set()).add(id);
 }
 
 // Called by the host: exactly once for each operation, unless its event has ended.

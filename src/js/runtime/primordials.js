@@ -17,6 +17,9 @@ export function hide(...classes) {
     for (const cls of classes) setPrototypeOf(cls.prototype, null);
 }
 
+// A value that a promise resolves with: an object that is not boxed is asked for its then(), and Object.prototype may have one.
+export const boxed = (value) => ({ __proto__: null, value });
+
 // An iterator of a collection, without the prototypes of iterators.
 class Walk {
     constructor(iterator, next) {

@@ -1,7 +1,8 @@
 // streams.js: the streams of the platform (streams/*.js), and what the runtime itself needs of them. runtime.md 5.2.
-import { start } from './core.js';
+import { startBoxed } from './core.js';
 import { U8, isArrayBuffer, isView, window } from './streams/base.js';
 import { READABLE, Reader, cancelStream, newReadableBytes, own, readableState } from './streams/readable.js';
+import { boxed } from './primordials.js';
 import './streams/writable.js';
 import './streams/transform.js';
 import './streams/identity.js';
@@ -25,7 +26,7 @@ export const streamLength = (stream) => readableState(stream).length;
 // The stream of a body that the host reads.
 export function sourceStream(source) {
     const pull = async (controller) => {
-        const chunk = await start(source_read, source);
+        const { value: chunk } = await startBoxed(source_read, source);
         if (chunk === undefined) controller.finish();
         else controller.enqueueOwned(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     };
@@ -54,7 +55,11 @@ export async function eachChunk(stream, take) {
             if (state.state === READABLE && state.controller.queue.length > 0) {
                 state.disturbed = true;
                 chunk = state.controller.take();
-            } else if ((chunk = await next(reader)) === END) return;
+            } else {
+                const read = await next(reader);
+                if (read === undefined) return;
+                chunk = read.value;
+            }
             const wait = take(bytesOf(chunk));
             if (wait !== undefined) await wait;
         }
@@ -65,10 +70,10 @@ export async function eachChunk(stream, take) {
         reader.release();
     }
 }
-const END = Symbol('end');
-const next = (reader) => new Promise((resolve, reject) => reader.read({ chunk: resolve, close: () => resolve(END), error: reject }));
+// { value }, or undefined at the end.
+const next = (reader) => new Promise((resolve, reject) => reader.read({ chunk: (value) => resolve(boxed(value)), close: resolve, error: reject }));
 
-// All bytes of a stream of bytes.
+// All bytes of a stream of bytes, as { value }.
 export async function readAll(stream) {
     const chunks = [];
     let length = 0;
@@ -76,10 +81,10 @@ export async function readAll(stream) {
         chunks[chunks.length] = bytes;
         length += bytes.byteLength;
     });
-    if (chunks.length === 1 && chunks[0].byteLength === chunks[0].buffer.byteLength) return chunks[0];
+    if (chunks.length === 1 && chunks[0].byteLength === chunks[0].buffer.byteLength) return boxed(chunks[0]);
     const all = new U8(length);
     for (let i = 0, at = 0; i < chunks.length; at += chunks[i++].byteLength) all.set(chunks[i], at);
-    return all;
+    return boxed(all);
 }
 
 // A chunk of a body as bytes.

@@ -12,7 +12,7 @@ import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.j
 import { setCompatibility } from './globals.js';
 import { Map, hide, resolved, then } from './primordials.js';
 
-const { now, request_head, answer, answer_start, answer_write, report, run_failed } = host;
+const { now, request_head, answer, answer_start, answer_write, event_still, report, run_failed } = host;
 
 let config; // of the bundle, see setup
 let handlers; // the entry's default export
@@ -181,8 +181,11 @@ export function sweep() {
             report('fetch', new Error(`The handler did not settle within ${limits.handlerBudgetMs / 1000} seconds.`));
             answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${limits.handlerBudgetMs / 1000} seconds`);
         } else {
-            if (context.task.reader !== null && !context.task.answered) return; // Somebody still reads the answer.
-            report('waitUntil', new Error(`waitUntil() did not settle within ${limits.handlerBudgetMs / 1000} seconds of the answer.`));
+            const seconds = limits.handlerBudgetMs / 1000;
+            if (context.task.reader === null || context.task.answered) {
+                report('waitUntil', new Error(`waitUntil() did not settle within ${seconds} seconds of the answer.`));
+            } else if (event_still(context.id) < limits.handlerBudgetMs) return; // Somebody still reads the answer.
+            else report('response body', new Error(`Nothing could come of the response body for ${seconds} seconds: nobody works on it.`));
         }
         context.end();
     });

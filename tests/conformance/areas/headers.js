@@ -60,7 +60,7 @@ check('names of every token character', () => new Headers({ "!#$%&'*+-.^_`|~09az
 answer('own fields reach the client', () => new Response('x', { headers: { 'X-Custom': 'value', 'Cache-Control': 'no-store' } }), { headers: { 'x-custom': 'value', 'cache-control': 'no-store' } });
 answer('fields given twice', () => new Response('x', { headers: [['x-a', '1'], ['x-a', '2']] }), { headers: { 'x-a': '1 | 2' } });
 answer('all fields of a request can be listed', (request) => new Response([...request.headers.keys()].filter((name) => name.startsWith('x-')).join()), { body: 'x-a,x-b,x-case' },
-    { request: { headers: { 'X-B': '1', 'X-A': '2' } } });
+    { request: { headers: { 'X-B': '1', 'X-A': '2' } }, celld: { body: 'x-a,x-b,x-case,x-real-ip' }, why: 'runtime.md 5.1: every request says in CF-Connecting-IP and X-Real-IP where it comes from, as on Cloudflare; workerd by itself sets neither' });
 answer('a cookie field of a request', (request) => new Response(request.headers.get('cookie')), { body: 'a=1; b=2' }, { request: { headers: { cookie: 'a=1; b=2' } } });
 answer('hop-by-hop fields are not sent on', () => new Response('x', { headers: { 'keep-alive': 'timeout=99', 'x-a': '1' } }), { status: 200, body: 'x', headers: { 'x-a': '1' } });
 check('messages of invalid names and values', () => [message(() => new Headers([['a b', 'x']])), message(() => new Headers([['a', 'x\ny']]))], ['TypeError: Invalid header name.', 'TypeError: Invalid header value.']);
