@@ -131,10 +131,10 @@ async function start(project, port, env) {
 }
 
 async function run(app) {
-    // A copy beside node_modules, where a user has it.
+    // A copy beside node_modules, where a user has it, without the state of a `celld dev` that ran in the project itself.
     const project = path.resolve(work, 'run', app);
     fs.rmSync(project, { recursive: true, force: true });
-    fs.cpSync(path.join(projects, app), project, { recursive: true });
+    fs.cpSync(path.join(projects, app), project, { recursive: true, filter: (from) => path.basename(from) !== '.celld' });
     const { default: check, env } = await import(checks === '-' ? path.join(project, 'check.mjs') : checkOf(app));
     const port = await freePort();
     let node = await start(project, port, env);

@@ -53,7 +53,7 @@ class Program {
             throw new Error(`exit ${code}: ${this.stderr}`);
         });
         await Promise.race([
-            exports.until(() => (found = this.stdout.match(pattern)), `output ${pattern}`),
+            exports.until(() => (found = this.stdout.match(pattern)), `output ${pattern}`, 30000), // Machines are busy.
             gone,
         ]);
         gone.catch(() => {});
