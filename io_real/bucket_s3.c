@@ -241,6 +241,8 @@ static void judge(struct call *c, int transport, const char *why)
                           .body = cd_buf_str(&c->body),
                           .wall_ms = io_wall_ms(&c->bucket->loop->io)};
     s3_judge(&a, &v);
+    if (a.kind != S3_LIST)
+        c->ask.store->date_ms = s3_date_ms(a.head);
     if (v.status == IO_OK)
         finish_good(c, &a);
     else

@@ -27,6 +27,12 @@ struct cd_str s3_header(struct cd_str head, const char *name)
     return (struct cd_str){NULL, 0};
 }
 
+int64_t s3_date_ms(struct cd_str head)
+{
+    int64_t ms;
+    return cd_time_parse_http(s3_header(head, "date"), &ms) == 0 ? ms : 0;
+}
+
 /* Printable ASCII only: what a server says ends in logs and on terminals. */
 static void keep_text(char *to, size_t cap, struct cd_str s)
 {

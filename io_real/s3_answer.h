@@ -37,6 +37,8 @@ void s3_judge(const struct s3_answer *a, struct s3_verdict *v);
 
 /* The value of a header, trimmed; its ptr is NULL when absent. The name in any case. */
 struct cd_str s3_header(struct cd_str head, const char *name);
+/* The store's clock (Date); 0: not told, or in no form that it may have. */
+int64_t s3_date_ms(struct cd_str head);
 /* Token, size and time of an object from the head of a GET, HEAD or PUT. IO_PROTOCOL with why when the token
  * is missing or too long, or (GET, HEAD) the size is unknown. */
 CD_MUST_USE int s3_read_head(struct io_store *s, const struct s3_answer *a);

@@ -162,8 +162,10 @@ static void op_complete(struct sim *sim, struct sim_event *e)
     struct sim_store_request *q = e->owner;
     int status = q->status;
     set_end(q, q->outcome, q->why);
-    if (q->out != NULL)
+    if (q->out != NULL) {
         q->out->retry_after_ns = q->found.retry_after_ns;
+        q->out->date_ms = q->date_ms;
+    }
     if (status == IO_OK && q->list != NULL)
         take_list(q);
     else if (status == IO_OK)
@@ -193,6 +195,7 @@ static void send_back(struct sim_store_request *q, uint64_t after_ns)
     struct sim *sim = q->store->sim;
     uint64_t delay, bytes = HEAD_BYTES + q->found.body.len + q->listed.keys.len;
     q->stage = SIM_STORE_ANSWERING;
+    q->date_ms = (sim->opts.wall_ms + (int64_t)(sim->now_ns / 1000000)) / 1000 * 1000;
     q->wire->fire = returned;
     enum sim_transit how = sim_transit(sim, sim->store_node, q->node, bytes, sim_mix(q->draw, 4), &delay);
     if (how == SIM_ARRIVES)

@@ -54,6 +54,7 @@ struct sim_store_request {
     unsigned max;
     char delimiter;
     uint64_t draw; /* Of this request alone. */
+    int64_t date_ms; /* The store's clock when it answered, as a Date header tells it. */
     bool struck; /* effect holds. */
     enum sim_store_effect effect;
     uint64_t effect_ns;

@@ -13,6 +13,9 @@
 struct fleet_authority {
     _Atomic uint64_t deadline_ns; /* io_now_ns time. 0: none. */
     _Atomic bool fenced; /* For ever: only a new process may own again. */
+    /* How far our wall clock was found to be ahead of the store's, beyond what is normal (4.4). It is added
+     * to the expiry of every foreign lease. 0 too while it cannot be told. */
+    _Atomic uint64_t ahead_ms;
 };
 
 /* Evaluated when asked, never kept: ask again after every await. */
@@ -26,5 +29,10 @@ static inline bool fleet_authoritative(const struct fleet_authority *a, uint64_t
 /* Of the control loop only. A fence is final: a grant after it changes nothing. */
 void fleet_authority_grant(struct fleet_authority *a, uint64_t deadline_ns);
 void fleet_authority_fence(struct fleet_authority *a);
+void fleet_authority_clock(struct fleet_authority *a, uint64_t ahead_ms);
+
+/* What of a wall clock that said sent_ms before a request is too much, when the store told date_ms in its
+ * answer: the answer came later, and date_ms leaves out up to a second, so it is at least so far ahead. */
+uint64_t fleet_clock_ahead(int64_t sent_ms, int64_t date_ms, uint64_t ttl_ms);
 
 #endif

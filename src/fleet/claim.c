@@ -270,7 +270,7 @@ static int remote(struct pass *p)
     cd_buf_deinit(&live);
     c->epoch = p->owner.epoch;
     memcpy(c->addr, p->lease.addr, sizeof c->addr);
-    c->until_ms = (int64_t)(p->lease.expires_ms + c->self->ahead_ms);
+    c->until_ms = (int64_t)(p->lease.expires_ms + c->self->authority->ahead_ms);
     return IO_OK;
 }
 
@@ -287,7 +287,7 @@ static int round_of(struct pass *p, bool *have, bool *more)
         .lease_read = p->lease_read,
         .lease = p->lease_exists ? &p->lease : NULL,
         .now_ms = io_wall_ms(c->io),
-        .ahead_ms = c->self->ahead_ms,
+        .ahead_ms = c->self->authority->ahead_ms,
         .sole = c->self->sole,
     };
     enum fleet_claim_rule rule = fleet_claim_decide(&facts, &from);

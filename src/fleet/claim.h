@@ -19,9 +19,6 @@ struct fleet_self {
     char session[STORE_SESSION_MAX + 1];
     /* The bucket belongs to this process alone (`celld dev`): every other session is dead. */
     bool sole;
-    /* How far our wall clock was found to be ahead of the store's, beyond what is normal; added to the expiry
-     * of every foreign lease (4.4). 0 when it cannot be told. */
-    uint64_t ahead_ms;
     const struct fleet_authority *authority;
     struct fleet_finisher *finisher; /* Of the control loop (fleet/finish.h). */
 };

@@ -187,6 +187,17 @@ static enum fleet_lease_outcome outcome_of(const struct io_store *s, int status)
     CD_UNREACHABLE();
 }
 
+/* Every answer tells the store's clock anew; sent_ms: ours before the request. */
+static void clock_look(struct fleet_lease *l, int64_t sent_ms, const struct io_store *s)
+{
+    if (s->date_ms == 0)
+        return;
+    uint64_t before = l->o.authority->ahead_ms, ahead = fleet_clock_ahead(sent_ms, s->date_ms, l->o.ttl_ms);
+    if ((before == 0) != (ahead == 0))
+        cd_event(l->o.io, ahead > 0 ? CD_WARN : CD_INFO, "clock_ahead", CD_U("excess_ms", ahead));
+    fleet_authority_clock(l->o.authority, ahead);
+}
+
 static int do_write(struct fleet_lease *l, struct fleet_lease_event *e)
 {
     static const char *const names[] = {"applied", "rejected", "not_committed", "ambiguous"};
@@ -197,9 +208,11 @@ static int do_write(struct fleet_lease *l, struct fleet_lease_event *e)
     struct io_store s = {.lane = IO_LANE_LEASE, .timeout_ns = attempt_ns(l)};
     memcpy(s.token, l->m.token, sizeof s.token);
     uint64_t start_ns = io_now_ns(l->o.io);
+    int64_t sent_ms = io_wall_ms(l->o.io);
     io_store_put(&s, l->o.bucket, cd_buf_str(&l->key), cd_buf_str(&sent->body),
                  l->m.guard_absent ? IO_PUT_IF_ABSENT : IO_PUT_IF_MATCH, NULL);
     int status = io_await(&s.op, IO_FOREVER); /* Its own timeout bounds it. */
+    clock_look(l, sent_ms, &s);
     *e = (struct fleet_lease_event){.kind = FLEET_LEASE_WROTE, .outcome = outcome_of(&s, status)};
     store_event(l, "node_lease_write", names[e->outcome], start_ns, s.why);
     memcpy(l->token, s.token, sizeof l->token);
@@ -246,7 +259,9 @@ static int do_read(struct fleet_lease *l, struct fleet_lease_event *e)
     p.attempt_ns = attempt_ns(l);
     struct io_store s = {0};
     uint64_t start_ns = io_now_ns(l->o.io);
+    int64_t sent_ms = io_wall_ms(l->o.io);
     int status = store_retry_get(&s, l->o.io, l->o.bucket, cd_buf_str(&l->key), 0, IO_WHOLE, &p);
+    clock_look(l, sent_ms, &s);
     *e = (struct fleet_lease_event){.kind = FLEET_LEASE_READ, .found = FLEET_LEASE_FAILED};
     if (status == IO_NOENT) {
         e->found = FLEET_LEASE_ABSENT;

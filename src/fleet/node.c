@@ -210,8 +210,11 @@ static void make_self(struct fleet_node *n)
     fleet_key_make(&n->key, n->o.io);
     memcpy(n->self.generation, n->key.generation, sizeof n->self.generation);
     (void)snprintf(n->self.session, sizeof n->self.session, "%s/%s", n->self.node, n->self.generation);
-    n->recoverer = log_recoverer_new(&(struct log_recoverer_opts){
-        .io = n->o.io, .bucket = n->bucket, .session = cd_str(n->self.session), .sole = n->o.sole});
+    n->recoverer = log_recoverer_new(&(struct log_recoverer_opts){.io = n->o.io,
+                                                                  .bucket = n->bucket,
+                                                                  .session = cd_str(n->self.session),
+                                                                  .sole = n->o.sole,
+                                                                  .ahead_ms = &n->authority.ahead_ms});
     fleet_finisher_init(&n->finisher, n->o.io, n->recoverer);
     n->self.finisher = &n->finisher;
     n->sweep =

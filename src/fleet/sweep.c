@@ -70,7 +70,7 @@ static int sweep_one(struct fleet_sweep *s, const struct io_entry *e, struct cd_
     int rc = read_lease(s, e->key, node, &l);
     if (rc != IO_OK)
         return rc;
-    if (!fleet_lease_dead(&l, io_wall_ms(s->io), s->self->ahead_ms, s->self->sole))
+    if (!fleet_lease_dead(&l, io_wall_ms(s->io), s->self->authority->ahead_ms, s->self->sole))
         return IO_OK;
     store_lease_session(&session, &l);
     if (!l.has_log || l.log.state != STORE_LOG_SEALED) {

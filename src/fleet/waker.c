@@ -257,7 +257,7 @@ static int node_is_dead(struct fleet_waker *w, struct cd_map *nodes, const struc
         int rc = store_retry_get(&s, w->io, w->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
         bool gone = rc == IO_NOENT;
         if (rc == IO_OK && store_lease_read(&l, node, cd_buf_str(&s.body), NULL) == 0)
-            gone = fleet_lease_dead(&l, io_wall_ms(w->io), w->self->ahead_ms, w->self->sole);
+            gone = fleet_lease_dead(&l, io_wall_ms(w->io), w->self->authority->ahead_ms, w->self->sole);
         cd_buf_deinit(&s.body);
         cd_buf_deinit(&key);
         if (rc == IO_CANCELED)

@@ -340,6 +340,7 @@ struct io_store {
     struct cd_buf body; /* Out, of get; owned by the caller. Replaced, not appended to. */
     uint64_t size; /* Out, of get and head: of the whole object. */
     int64_t modified_ms; /* Out, of get and head. */
+    int64_t date_ms; /* Out: the store's clock as its answer tells it, to the second; 0: it does not. */
     uint64_t retry_after_ns; /* Out: what the store asked for with IO_THROTTLED, or 0. */
     char why[200]; /* Out: for people, when not DONE; no secrets. */
 };

@@ -29,6 +29,7 @@ void io_store_clear(struct io_store *s)
     cd_buf_clear(&s->body);
     s->size = 0;
     s->modified_ms = 0;
+    s->date_ms = 0;
     s->retry_after_ns = 0;
     s->why[0] = 0;
 }

@@ -15,6 +15,7 @@ struct log_recoverer {
     struct io_bucket *bucket;
     char session[STORE_SESSION_MAX + 1];
     bool sole;
+    const _Atomic uint64_t *ahead_ms;
     uint64_t window_bytes;
     const struct log_peers *peers;
     struct cd_map busy; /* Of struct in_progress, by session. */
@@ -43,6 +44,7 @@ struct log_recoverer *log_recoverer_new(const struct log_recoverer_opts *o)
     rr->io = o->io;
     rr->bucket = o->bucket;
     rr->sole = o->sole;
+    rr->ahead_ms = o->ahead_ms;
     rr->peers = o->peers;
     rr->window_bytes = o->window_bytes != 0 ? o->window_bytes : 64u << 20;
     memcpy(rr->session, o->session.ptr, o->session.len);
@@ -296,9 +298,14 @@ static int no_lease(struct rec *c)
                        c->listed.count, (int)c->session.len, c->session.ptr);
 }
 
+int64_t log_rec_wall_ms(const struct rec *c)
+{
+    return io_wall_ms(c->io) - (c->rr->ahead_ms == NULL ? 0 : (int64_t)*c->rr->ahead_ms);
+}
+
 static int alive(struct rec *c)
 {
-    int64_t left_ms = (int64_t)c->lease->expires_ms - io_wall_ms(c->io);
+    int64_t left_ms = (int64_t)c->lease->expires_ms - log_rec_wall_ms(c);
     uint64_t now = io_now_ns(c->io);
     if (c->r->mode != LOG_RECOVER_BOOT)
         return log_rec_end(c, LOG_RECOVER_ALIVE, "its lease is live for %lld ms", (long long)left_ms);
@@ -357,7 +364,7 @@ static int pass(struct rec *c, bool *waited)
     if (rc != 0)
         return rc;
     *waited = false;
-    switch (log_gate_decide(c->lease, c->generation, c->me, c->r->mode, io_wall_ms(c->io), c->rr->sole)) {
+    switch (log_gate_decide(c->lease, c->generation, c->me, c->r->mode, log_rec_wall_ms(c), c->rr->sole)) {
     case LOG_GATE_FINISHED: return log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
     case LOG_GATE_ALIVE: *waited = true; return alive(c);
     case LOG_GATE_NEVER_LOGGED: return seal_absent(c);

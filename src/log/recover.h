@@ -34,6 +34,7 @@ struct log_recoverer_opts {
     struct io_bucket *bucket;
     struct cd_str session; /* Ours; copied. */
     bool sole; /* The bucket is private to this process: every other session is dead. */
+    const _Atomic uint64_t *ahead_ms; /* Of our wall clock (4.4); NULL: 0. Outlives the recoverer. */
     uint64_t window_bytes; /* Of slots read at once; 0: 64 MiB. */
     const struct log_peers *peers; /* NULL: sessions that need their followers are refused. */
 };

@@ -71,6 +71,9 @@ struct rec {
     char claim_id[STORE_SESSION_MAX + 1];
 };
 
+/* By which foreign leases are judged: what it is found to be ahead of the store is taken off (4.4). */
+int64_t log_rec_wall_ms(const struct rec *c);
+
 struct rec_key {
     struct cd_link link;
     struct cd_buf key;

@@ -28,7 +28,7 @@ static int member_lease(struct asked *a)
     int rc = store_retry_get(&get, c->io, c->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
     if (rc == IO_OK && store_lease_read(lease, cd_str(a->peer.node), cd_buf_str(&get.body), NULL) == 0) {
         a->m.has_lease = true;
-        a->m.expired_ms = io_wall_ms(c->io) - (int64_t)lease->expires_ms;
+        a->m.expired_ms = log_rec_wall_ms(c) - (int64_t)lease->expires_ms;
         a->m.ttl_ms = lease->ttl_ms;
         memcpy(a->peer.addr, lease->addr, sizeof a->peer.addr);
     }

@@ -60,6 +60,27 @@ static void test_it_is_acquired_and_renewed_and_says_when_it_ends(void **state)
     end(sim, &r);
 }
 
+static void test_a_clock_that_is_ahead_of_the_stores_is_noticed(void **state)
+{
+    (void)state;
+    struct sim *sim = sim_with(1);
+    struct rig_leased r = {0};
+    rig_leased(&r, sim, "n1", "a", '1');
+    assert_true(sim_run_until(sim, rig_holds, &r, IO_SEC(1)));
+    assert_int_equal(r.authority->ahead_ms, 0);
+    sim_clock_step(r.node, 1900); /* Within what is normal. */
+    sim_run_for(sim, IO_SEC(10));
+    assert_int_equal(r.authority->ahead_ms, 0);
+    sim_clock_step(r.node, 10000);
+    sim_run_for(sim, IO_SEC(4));
+    uint64_t ahead = r.authority->ahead_ms;
+    assert_true(ahead >= 11900 - 2000 - 1100 && ahead <= 11900 - 2000);
+    sim_clock_step(r.node, -20000);
+    sim_run_for(sim, IO_SEC(4));
+    assert_int_equal(r.authority->ahead_ms, 0);
+    end(sim, &r);
+}
+
 static void test_a_publication_is_done_when_it_is_in_the_record(void **state)
 {
     (void)state;
@@ -418,6 +439,7 @@ static void test_a_crash_in_any_call_leaves_nothing_and_the_next_life_acquires(v
 }
 
 CD_TESTS(lease, cmocka_unit_test(test_it_is_acquired_and_renewed_and_says_when_it_ends),
+         cmocka_unit_test(test_a_clock_that_is_ahead_of_the_stores_is_noticed),
          cmocka_unit_test(test_a_publication_is_done_when_it_is_in_the_record),
          cmocka_unit_test(test_a_pause_beyond_the_expiry_ends_authority_before_any_timer_runs),
          cmocka_unit_test(test_without_its_bucket_a_node_fences_when_the_lease_runs_out),

@@ -4,6 +4,7 @@
 struct stage {
     struct sim *sim;
     struct sim_node *node;
+    struct fleet_authority authority;
     struct fleet_self self;
     struct fleet_sweep sweep;
     int rc;
@@ -71,6 +72,7 @@ static void test_what_a_later_process_of_the_same_id_writes_is_no_leftover(void 
     (void)snprintf(g.self.node, sizeof g.self.node, "a");
     memcpy(g.self.generation, rig_generation('1'), STORE_GENERATION_LEN);
     (void)snprintf(g.self.session, sizeof g.self.session, "a/%s", rig_generation('1'));
+    g.self.authority = &g.authority;
     g.sweep = (struct fleet_sweep){.io = io, .bucket = sim_bucket(io, ""), .self = &g.self};
     char other[STORE_SESSION_MAX + 1];
     (void)snprintf(other, sizeof other, "a/%s", rig_generation('2'));

@@ -22,6 +22,8 @@ static void flow_an_object_comes_back_as_it_was_put(struct contract *c)
         CHECK(strcmp(s.token, token) == 0);
         int64_t age = io_wall_ms(c->io) - s.modified_ms;
         CHECK(age > -120000 && age < 120000);
+        int64_t ahead = io_wall_ms(c->io) - s.date_ms;
+        CHECK(s.date_ms == 0 || (ahead > -120000 && ahead < 120000)); /* The embedded store has no clock. */
         CHECK(s.body.len == 0);
         cd_buf_deinit(&body);
         cd_buf_deinit(&got);

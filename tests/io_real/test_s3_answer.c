@@ -184,6 +184,15 @@ static void test_what_a_server_says_is_shown_as_plain_text(void **state)
     assert_string_equal(v.why, "HTTP 500 Internal: a?[31m??");
 }
 
+static void test_the_clock_of_the_store_is_read_where_it_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(s3_date_ms(CD_STR("ETag: \"abc\"\r\ndate: Fri, 24 May 2013 00:00:00 GMT\r\n")),
+                     INT64_C(1369353600000));
+    assert_int_equal(s3_date_ms(CD_STR("Date: yesterday\r\n")), 0);
+    assert_int_equal(s3_date_ms(CD_STR("ETag: \"abc\"\r\n")), 0);
+}
+
 static void test_a_head_must_carry_a_token(void **state)
 {
     (void)state;
@@ -261,7 +270,9 @@ static void test_a_range_must_be_the_one_asked_for(void **state)
     }
 }
 
-CD_TESTS(s3_answer, cmocka_unit_test(test_what_a_write_proves), cmocka_unit_test(test_what_a_read_proves),
+CD_TESTS(s3_answer, cmocka_unit_test(test_what_a_write_proves),
+         cmocka_unit_test(test_the_clock_of_the_store_is_read_where_it_is_told),
+         cmocka_unit_test(test_what_a_read_proves),
          cmocka_unit_test(test_a_broken_exchange_is_certain_only_when_the_store_cannot_have_acted),
          cmocka_unit_test(test_retry_after_is_read_as_seconds_or_date),
          cmocka_unit_test(test_what_a_server_says_is_shown_as_plain_text),
