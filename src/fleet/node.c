@@ -217,8 +217,11 @@ static void make_self(struct fleet_node *n)
                                                                   .ahead_ms = &n->authority.ahead_ms});
     fleet_finisher_init(&n->finisher, n->o.io, n->recoverer);
     n->self.finisher = &n->finisher;
-    n->sweep =
-        (struct fleet_sweep){.io = n->o.io, .bucket = n->bucket, .self = &n->self, .recoverer = n->recoverer};
+    n->sweep = (struct fleet_sweep){.io = n->o.io,
+                                    .bucket = n->bucket,
+                                    .self = &n->self,
+                                    .recoverer = n->recoverer,
+                                    .role = &n->waker.holds_role};
     n->waker = (struct fleet_waker){.io = n->o.io,
                                     .bucket = n->bucket,
                                     .self = &n->self,

@@ -5,11 +5,17 @@
 #include "store/retry.h"
 
 #define RECOVERY_NS IO_SEC(30) /* Of one session; the next pass goes on. */
+#define KEPT_MS INT64_C(86400000) /* The lease of an id that never comes again, after its end. */
+#define RETRY_MS 30000u /* Doubles up to 64 times. */
+#define NEVER INT64_MAX
 
-/* A lease object as it was listed. It is written anew by whoever takes the node id next. */
+/* A lease object as it was listed, whose log is gone. It is written anew by whoever takes the node id next.
+ */
 struct fleet_swept {
     int64_t modified_ms;
     uint64_t size;
+    int64_t due_ms; /* Before this, wall clock, nothing is to be done about it. */
+    unsigned failures;
 };
 
 static void forget(struct fleet_sweep *s)
@@ -24,31 +30,43 @@ void fleet_sweep_deinit(struct fleet_sweep *s)
     forget(s);
 }
 
+static bool has_role(const struct fleet_sweep *s)
+{
+    return s->role != NULL && *s->role;
+}
+
 static bool is_done(const struct fleet_sweep *s, const struct io_entry *e)
 {
     const struct fleet_swept *d = cd_map_get(&s->done, e->key);
-    return d != NULL && d->modified_ms == e->modified_ms && d->size == e->size;
+    bool same = d != NULL && d->modified_ms == e->modified_ms && d->size == e->size;
+    return same && (!has_role(s) || io_wall_ms(s->io) < d->due_ms);
 }
 
-static void set_done(struct fleet_sweep *s, const struct io_entry *e)
+/* What is known of the object as it is now. */
+static struct fleet_swept *swept(struct fleet_sweep *s, const struct io_entry *e)
 {
-    struct fleet_swept *d = cd_new(struct fleet_swept);
-    *d = (struct fleet_swept){e->modified_ms, e->size};
-    cd_free(cd_map_put(&s->done, e->key, d));
+    struct fleet_swept *d = cd_map_get(&s->done, e->key);
+    if (d == NULL) {
+        d = cd_new(struct fleet_swept);
+        (void)cd_map_put(&s->done, e->key, d);
+    }
+    if (d->modified_ms != e->modified_ms || d->size != e->size)
+        *d = (struct fleet_swept){.modified_ms = e->modified_ms, .size = e->size};
+    return d;
 }
 
-static int read_lease(struct fleet_sweep *s, struct cd_str key, struct cd_str node, struct store_lease *out)
+/* get has the body and its token; the caller frees the body. */
+static int read_lease(struct fleet_sweep *s, struct cd_str key, struct cd_str node, struct io_store *get,
+                      struct store_lease *out)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct io_store get = {0};
     struct cd_buf why = {0};
-    int rc = store_retry_get(&get, s->io, s->bucket, key, 0, IO_WHOLE, &p);
+    int rc = store_retry_get(get, s->io, s->bucket, key, 0, IO_WHOLE, &p);
     if (rc == IO_OK)
-        rc = store_lease_read(out, node, cd_buf_str(&get.body), &why);
+        rc = store_lease_read(out, node, cd_buf_str(&get->body), &why);
     if (rc != IO_OK && rc != IO_CANCELED && rc != IO_NOENT)
         cd_event(s->io, CD_WARN, "sweep_lease_unreadable", CD_S("key", key),
-                 CD_Z("error", why.len > 0 ? cd_buf_cstr(&why) : get.why));
-    cd_buf_deinit(&get.body);
+                 CD_Z("error", why.len > 0 ? cd_buf_cstr(&why) : get->why));
     cd_buf_deinit(&why);
     return rc;
 }
@@ -63,17 +81,67 @@ static int clean(struct fleet_sweep *s, struct cd_str session, uint64_t seal)
     return rc;
 }
 
-static int sweep_one(struct fleet_sweep *s, const struct io_entry *e, struct cd_str node)
+/* ---- The lease of a session that is finished and cleaned up (7.10) ---- */
+
+/* The same record, expired for good: by CAS, so a successor's is not touched. */
+static int expire(struct fleet_sweep *s, struct cd_str key, const struct io_store *get)
 {
-    struct store_lease l;
-    struct cd_buf session = {0};
-    int rc = read_lease(s, e->key, node, &l);
-    if (rc != IO_OK)
+    struct io_store put = {.lane = IO_LANE_CONTROL};
+    struct cd_buf body = {0};
+    int rc = store_lease_expired(&body, cd_buf_str(&get->body), NULL);
+    if (rc == 0) {
+        memcpy(put.token, get->token, sizeof put.token);
+        io_store_put(&put, s->bucket, key, cd_buf_str(&body), IO_PUT_IF_MATCH, NULL);
+        rc = io_await(&put.op, IO_FOREVER); /* Its own timeout bounds it. */
+    }
+    cd_buf_deinit(&body);
+    return rc;
+}
+
+/* No condition can guard a delete, and one that lands late would take a successor's record with it. So only
+ * those go whose id was made for one process. */
+static int bury(struct fleet_sweep *s, struct cd_str key, const struct store_lease *l,
+                const struct io_store *get)
+{
+    int rc = l->expires_ms == 0 ? IO_OK : expire(s, key, get);
+    if (rc != IO_OK || !(l->ephemeral || CD_PLANT("fleet.lease_of_configured_id_deleted")))
         return rc;
-    if (!fleet_lease_dead(&l, io_wall_ms(s->io), s->self->authority->ahead_ms, s->self->sole))
+    struct io_store del = {.lane = IO_LANE_CONTROL};
+    io_store_delete(&del, s->bucket, key, NULL);
+    rc = io_await(&del.op, IO_FOREVER);
+    if (rc == IO_OK)
+        cd_event(s->io, CD_INFO, "dead_node_deleted", CD_Z("node", l->node));
+    return rc;
+}
+
+static int settle(struct fleet_sweep *s, const struct io_entry *e, const struct store_lease *l,
+                  const struct io_store *get)
+{
+    struct fleet_swept *d = swept(s, e);
+    int64_t now = io_wall_ms(s->io), ended = l->expires_ms == 0 ? e->modified_ms : (int64_t)l->expires_ms;
+    if (l->ephemeral)
+        d->due_ms = ended + KEPT_MS;
+    else if (l->expires_ms == 0)
+        d->due_ms = NEVER; /* The id's next process writes over it. */
+    if (now < d->due_ms || !has_role(s))
         return IO_OK;
-    store_lease_session(&session, &l);
-    if (!l.has_log || l.log.state != STORE_LOG_SEALED) {
+    int rc = bury(s, e->key, l, get);
+    if (rc == IO_OK) {
+        cd_free(cd_map_remove(&s->done, e->key)); /* What is there now is another object, or none. */
+        return IO_OK;
+    }
+    d->due_ms = now + (int64_t)(RETRY_MS << (d->failures < 6 ? d->failures : 6));
+    d->failures++;
+    return rc;
+}
+
+static int sweep_dead(struct fleet_sweep *s, const struct io_entry *e, const struct store_lease *l,
+                      const struct io_store *get)
+{
+    struct cd_buf session = {0};
+    int rc = IO_OK;
+    store_lease_session(&session, l);
+    if (!l->has_log || l->log.state != STORE_LOG_SEALED) {
         struct log_recover r = {.session = cd_buf_str(&session),
                                 .mode = LOG_RECOVER_SWEEP,
                                 .deadline_ns = io_now_ns(s->io) + RECOVERY_NS};
@@ -83,10 +151,21 @@ static int sweep_one(struct fleet_sweep *s, const struct io_entry *e, struct cd_
             cd_event(s->io, CD_WARN, "session_not_recovered", CD_S("session", cd_buf_str(&session)),
                      CD_Z("end", log_recover_end_name(r.end)), CD_Z("error", r.why));
         /* The next pass reads the seal's slot in the record. */
-    } else if (l.log.seal == 0 || clean(s, cd_buf_str(&session), l.log.seal) == IO_OK) {
-        set_done(s, e);
+    } else if (l->log.seal == 0 || (rc = clean(s, cd_buf_str(&session), l->log.seal)) == IO_OK) {
+        rc = settle(s, e, l, get);
     }
     cd_buf_deinit(&session);
+    return rc;
+}
+
+static int sweep_one(struct fleet_sweep *s, const struct io_entry *e, struct cd_str node)
+{
+    struct store_lease l;
+    struct io_store get = {0};
+    int rc = read_lease(s, e->key, node, &get, &l);
+    if (rc == IO_OK && fleet_lease_dead(&l, io_wall_ms(s->io), s->self->authority->ahead_ms, s->self->sole))
+        rc = sweep_dead(s, e, &l, &get);
+    cd_buf_deinit(&get.body);
     return rc;
 }
 
@@ -173,9 +252,11 @@ static void own_prefix(const struct fleet_sweep *s, struct cd_buf *out)
 static int still_ours(struct fleet_sweep *s, bool *ours)
 {
     struct store_lease l;
+    struct io_store get = {0};
     struct cd_buf key = {0};
     store_key_lease(&key, cd_str(s->self->node));
-    int rc = read_lease(s, cd_buf_str(&key), cd_str(s->self->node), &l);
+    int rc = read_lease(s, cd_buf_str(&key), cd_str(s->self->node), &get, &l);
+    cd_buf_deinit(&get.body);
     *ours = rc == IO_OK && strcmp(l.generation, s->self->generation) == 0;
     cd_buf_deinit(&key);
     return rc;

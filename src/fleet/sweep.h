@@ -1,5 +1,5 @@
 /* fleet/sweep.h: maintenance over the leases of a fleet: dead sessions are finished and cleaned up (fleet.md
- * 7.2 mode sweep, 7.6, 7.9). On the control loop. */
+ * 7.2 mode sweep, 7.6, 7.9), and their leases end (7.10). On the control loop. */
 #ifndef FLEET_SWEEP_H
 #define FLEET_SWEEP_H
 
@@ -12,7 +12,8 @@ struct fleet_sweep {
     struct io_bucket *bucket; /* In */
     const struct fleet_self *self; /* In */
     struct log_recoverer *recoverer; /* In */
-    /* Lease objects of which nothing is left to do, as they were listed: key -> struct fleet_swept. */
+    const bool *role; /* In: whether this node ends leases (the role of the waker). NULL: it does not. */
+    /* Lease objects of which nothing is left to do now, as they were listed: key -> struct fleet_swept. */
     struct cd_map done;
 };
 void fleet_sweep_deinit(struct fleet_sweep *s);

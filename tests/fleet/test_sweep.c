@@ -89,4 +89,112 @@ static void test_what_a_later_process_of_the_same_id_writes_is_no_leftover(void 
     sim_free(g.sim);
 }
 
-CD_TESTS(sweep, cmocka_unit_test(test_what_a_later_process_of_the_same_id_writes_is_no_leftover))
+/* ---- The leases of dead nodes ---- */
+
+static void dead_lease(struct stage *g, const char *node, bool ephemeral, int64_t dead_for_ms)
+{
+    struct cd_buf key = {0}, body = {0};
+    struct store_lease l = {.seq = 1, .ttl_ms = RIG_TTL_MS, .peer_protocol = 1, .ephemeral = ephemeral};
+    (void)snprintf(l.node, sizeof l.node, "%s", node);
+    memcpy(l.generation, rig_generation('3'), STORE_GENERATION_LEN);
+    memcpy(l.probe_key, rig_generation('3'), STORE_GENERATION_LEN);
+    l.expires_ms = (uint64_t)(io_wall_ms(sim_io(g->node, 0)) - dead_for_ms);
+    l.has_log = true;
+    l.log.state = STORE_LOG_SEALED;
+    store_load_init(&l.load);
+    store_key_lease(&key, cd_str(node));
+    store_lease_write(&body, &l);
+    sim_store_put_truth(g->sim, cd_buf_str(&key), cd_buf_str(&body));
+    cd_buf_deinit(&key);
+    cd_buf_deinit(&body);
+}
+
+static void pass_flow(void *arg)
+{
+    struct stage *g = arg;
+    g->rc = fleet_sweep_pass(&g->sweep);
+}
+
+static void pass(struct stage *g)
+{
+    (void)io_spawn(sim_io(g->node, 0), "pass", pass_flow, g);
+    sim_run_for(g->sim, IO_SEC(30));
+    assert_int_equal(g->rc, IO_OK);
+}
+
+/* Milliseconds, 0: ended for good, -1: there is none. */
+static int64_t expiry(struct stage *g, const char *node)
+{
+    struct store_lease l;
+    return rig_lease(g->sim, node, &l) ? (int64_t)l.expires_ms : -1;
+}
+
+#define HOUR_MS INT64_C(3600000)
+
+static void test_leases_of_the_dead_end_and_those_of_made_ids_go_after_a_day(void **state)
+{
+    (void)state;
+    struct stage g = {.sim = sim_new(NULL), .rc = -1};
+    bool role = false;
+    g.node = sim_node(g.sim, &(struct sim_node_opts){.name = "n1"});
+    sim_run_for(g.sim, 1);
+    struct io *io = sim_io(g.node, 0);
+    (void)snprintf(g.self.node, sizeof g.self.node, "a");
+    g.self.authority = &g.authority;
+    g.sweep = (struct fleet_sweep){.io = io, .bucket = sim_bucket(io, ""), .self = &g.self, .role = &role};
+    dead_lease(&g, "named", false, 1000);
+    dead_lease(&g, "made_long_ago", true, 25 * HOUR_MS);
+    dead_lease(&g, "made", true, HOUR_MS);
+    dead_lease(&g, "alive", true, -HOUR_MS * 48);
+    pass(&g);
+    assert_true(expiry(&g, "named") > 0 && expiry(&g, "made_long_ago") > 0 && expiry(&g, "made") > 0);
+    role = true;
+    pass(&g);
+    assert_int_equal(expiry(&g, "named"), 0);
+    assert_int_equal(expiry(&g, "made_long_ago"), -1);
+    assert_true(expiry(&g, "made") > 0 && expiry(&g, "alive") > 0);
+    uint64_t puts = sim_calls(g.node, "store.put");
+    sim_run_for(g.sim, IO_SEC(22 * 3600));
+    pass(&g);
+    assert_true(expiry(&g, "made") > 0);
+    sim_run_for(g.sim, IO_SEC(2 * 3600));
+    sim_store_rule(g.sim, &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "delete", .times = 1});
+    pass(&g);
+    assert_int_equal(expiry(&g, "made"), 0); /* It is not clear what became of the delete. */
+    sim_run_for(g.sim, IO_SEC(25 * 3600));
+    pass(&g);
+    assert_int_equal(expiry(&g, "made"), -1);
+    assert_int_equal(expiry(&g, "named"), 0);
+    assert_true(expiry(&g, "alive") > 0);
+    assert_int_equal(sim_calls(g.node, "store.put"), puts + 1);
+    fleet_sweep_deinit(&g.sweep);
+    sim_free(g.sim);
+}
+
+static void test_a_lease_that_was_taken_meanwhile_is_left_alone(void **state)
+{
+    (void)state;
+    struct stage g = {.sim = sim_new(NULL), .rc = -1};
+    bool role = true;
+    g.node = sim_node(g.sim, &(struct sim_node_opts){.name = "n1"});
+    sim_run_for(g.sim, 1);
+    struct io *io = sim_io(g.node, 0);
+    (void)snprintf(g.self.node, sizeof g.self.node, "a");
+    g.self.authority = &g.authority;
+    g.sweep = (struct fleet_sweep){.io = io, .bucket = sim_bucket(io, ""), .self = &g.self, .role = &role};
+    dead_lease(&g, "b", false, 1000);
+    sim_store_rule(
+        g.sim, &(struct sim_store_rule){.effect = SIM_STORE_LATE, .op = "put", .ns = IO_SEC(2), .times = 1});
+    (void)io_spawn(io, "pass", pass_flow, &g);
+    sim_run_for(g.sim, IO_SEC(1));
+    dead_lease(&g, "b", false, -HOUR_MS); /* Its next process. */
+    sim_run_for(g.sim, IO_SEC(29));
+    assert_int_equal(g.rc, IO_OK);
+    assert_true(expiry(&g, "b") > 0);
+    fleet_sweep_deinit(&g.sweep);
+    sim_free(g.sim);
+}
+
+CD_TESTS(sweep, cmocka_unit_test(test_leases_of_the_dead_end_and_those_of_made_ids_go_after_a_day),
+         cmocka_unit_test(test_a_lease_that_was_taken_meanwhile_is_left_alone),
+         cmocka_unit_test(test_what_a_later_process_of_the_same_id_writes_is_no_leftover))
