@@ -148,7 +148,7 @@ static void cut_slot(struct log *l)
 {
     uint64_t slot = l->leader.next_slot, weight = 0;
     struct carrier *c = &l->carrier[slot % LOG_PIPELINE_MAX];
-    CD_ASSERT(c->slot == 0 && !io_busy(&c->store.op) && !io_busy(&c->timer.op));
+    CD_ASSERT(c->slot == 0 && !io_busy(&c->store.op) && !io_busy(&c->second.op) && !io_busy(&c->timer.op));
     c->slot = slot;
     c->first = l->leader.slotted + 1;
     c->sends = 0;

@@ -64,12 +64,14 @@ void log_close(struct log *l, struct io_op *op, io_done_fn *done)
     io_signal_wake(&l->sealed, IO_CANCELED);
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++) {
         io_cancel(&l->carrier[i].store.op);
+        io_cancel(&l->carrier[i].second.op);
         io_cancel(&l->carrier[i].timer.op);
     }
     io_cancel(&l->publish);
     io_cancel(&l->publish_acks);
     io_cancel(&l->publish_ensemble);
     io_cancel(&l->flush_timer.op);
+    io_cancel(&l->slow_timer.op);
     log_ship_stop(l);
     io_cancel(&l->open_timer.op);
     log_apart_cancel(l);

@@ -31,7 +31,15 @@ struct carrier { /* A slot on its way; that of slot n is at n % LOG_PIPELINE_MAX
     unsigned row_count, sends;
     struct io_store store;
     struct io_timer timer;
+    /* A PUT that is slow is sent a second time (6.3). What one of them came to is acted on when both are
+     * over: the bytes are theirs until then. */
+    struct io_store second;
+    uint64_t sent_ns; /* The first of them. */
+    bool puts, hedged, decided; /* puts: the first is under way; hedged: this slot had its second. */
+    enum log_put put; /* decided: what it is. */
 };
+
+#define LOG_PACE_PUTS 64u /* The window of the median. */
 
 struct lane { /* What the leader knows of a shard. */
     struct log_feed *feed; /* NULL: none yet, or closed. */
@@ -54,6 +62,9 @@ struct log {
     struct store_log_record record; /* As it was last published. */
     struct ship *ship; /* owned; NULL: no ensemble is being shipped to */
     struct io_timer flush_timer;
+    struct io_timer slow_timer; /* Runs while PUTs of slots are under way. */
+    uint64_t put_ns[LOG_PACE_PUTS]; /* How long the last ones took that were applied. */
+    uint64_t puts; /* All of these so far. */
     struct cd_list waiting; /* owned: rows that may be cut, in the order they came. */
     struct cd_map apart; /* owned: scope to struct apart, for cells whose next row is being stored apart. */
     struct cd_list detached; /* struct apart of dropped rows that still end. */

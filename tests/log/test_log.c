@@ -12,6 +12,7 @@ struct rig {
     struct log_feed *feed;
     unsigned pipeline;
     uint64_t unproven;
+    enum sim_store_effect effect;
     void (*flow)(struct rig *r); /* In a fiber of the shard. */
     bool ended, closed;
     unsigned publish_fails;
@@ -323,6 +324,38 @@ static void test_a_feed_is_full_until_half_of_the_limit_is_proven(void **state)
     sim_free(r.sim);
 }
 
+/* One slot after the other, so that the log knows how long one takes; then one hangs. */
+static void hung_flow(struct rig *r)
+{
+    for (uint64_t n = 1; n <= 10; n++)
+        CHECK_INT(wait_for(r, hand(r, "Room:a", n, 100)), IO_OK);
+    uint64_t puts = put_calls(r), before = now_ms(r);
+    sim_store_rule(r->sim,
+                   &(struct sim_store_rule){
+                       .effect = r->effect, .op = "put", .pattern = "log/*", .ns = IO_SEC(14), .times = 1});
+    (void)hand(r, "Room:a", 11, 100);
+    CHECK_INT(io_sleep(r->shard, IO_MS(5)), IO_OK);
+    CHECK_INT(wait_for(r, hand(r, "Room:b", 1, 100)), IO_OK); /* In the slot behind it. */
+    CHECK(now_ms(r) - before < 200);
+    CHECK_INT(put_calls(r) - puts, 3);
+    CHECK_INT(io_sleep(r->shard, IO_SEC(20)), IO_OK); /* What the hung one did meanwhile changes nothing. */
+    CHECK_INT(wait_for(r, hand(r, "Room:a", 12, 100)), IO_OK);
+    CHECK_INT(put_calls(r) - puts, 4);
+}
+
+static void test_a_put_that_hangs_is_sent_once_more(void **state)
+{
+    (void)state;
+    static const enum sim_store_effect effects[] = {SIM_STORE_HOLD_ANSWER, SIM_STORE_LATE};
+    for (size_t i = 0; i < CD_COUNT(effects); i++) {
+        struct rig r = {.effect = effects[i]};
+        run(&r, hung_flow);
+        assert_int_equal(r.folded_rows, 13);
+        assert_int_equal(r.fences, 0);
+        sim_free(r.sim);
+    }
+}
+
 /* ---- The record ---- */
 
 static void opens_late(struct rig *r)
@@ -567,6 +600,7 @@ CD_TESTS(log, cmocka_unit_test(test_a_lone_row_waits_for_one_conditional_put_and
          cmocka_unit_test(test_a_batch_ends_at_its_target_size),
          cmocka_unit_test(test_a_row_above_the_target_is_stored_apart_and_only_its_cell_waits),
          cmocka_unit_test(test_a_feed_is_full_until_half_of_the_limit_is_proven),
+         cmocka_unit_test(test_a_put_that_hangs_is_sent_once_more),
          cmocka_unit_test(test_no_slot_is_written_until_the_record_says_open),
          cmocka_unit_test(test_every_unclear_answer_is_cleared_up_by_a_look_at_the_slot),
          cmocka_unit_test(test_a_slot_above_a_hole_proves_nothing_until_the_hole_is_filled),
