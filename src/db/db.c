@@ -114,6 +114,48 @@ static int alarm_read(struct db *d, struct db_alarm *out)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* ---- Chance ---- */
+
+/* SQLite's generator is one for the process, shared by all threads and seeded once. These draw from the loop,
+ * so a run of the simulator draws the same again. */
+static void sql_random(sqlite3_context *x, int count, sqlite3_value **arg)
+{
+    const struct db_host *h = sqlite3_user_data(x);
+    int64_t v;
+    (void)count, (void)arg;
+    io_random(h->io, IO_RAND_JS, &v, sizeof v);
+    sqlite3_result_int64(x, v < 0 ? -(v & INT64_MAX) : v); /* abs() of it is never too large. */
+}
+
+static void sql_randomblob(sqlite3_context *x, int count, sqlite3_value **arg)
+{
+    const struct db_host *h = sqlite3_user_data(x);
+    sqlite3_int64 size = sqlite3_value_int64(arg[0]);
+    (void)count;
+    size = size < 1 ? 1 : size;
+    if (size > sqlite3_limit(sqlite3_context_db_handle(x), SQLITE_LIMIT_LENGTH, -1)) {
+        sqlite3_result_error_toobig(x);
+        return;
+    }
+    void *bytes = sqlite3_malloc64((sqlite3_uint64)size);
+    if (bytes == NULL) {
+        sqlite3_result_error_nomem(x);
+        return;
+    }
+    io_random(h->io, IO_RAND_JS, bytes, (size_t)size);
+    sqlite3_result_blob64(x, bytes, (sqlite3_uint64)size, sqlite3_free);
+}
+
+static int install_chance(struct db *d)
+{
+    const int how = SQLITE_UTF8 | SQLITE_INNOCUOUS; /* As the built-in ones: also in defaults and triggers. */
+    int rc = sqlite3_create_function_v2(d->sqlite, "random", 0, how, d->host, sql_random, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function_v2(d->sqlite, "randomblob", 1, how, d->host, sql_randomblob, NULL, NULL,
+                                        NULL);
+    return rc;
+}
+
 /* journal_mode is the last to look at the file. The rest is for one process, with memory that is counted. */
 static int configure(struct db *d, const struct db_opts *o)
 {
@@ -129,6 +171,8 @@ static int configure(struct db *d, const struct db_opts *o)
     (void)sqlite3_rollback_hook(d->sqlite, on_rollback_hook, d);
     int rc = sqlite3_exec(d->sqlite, cd_buf_cstr(&sql), NULL, NULL, NULL);
     cd_buf_deinit(&sql);
+    if (rc == SQLITE_OK)
+        rc = install_chance(d);
     if (rc == SQLITE_OK)
         rc = prepare(d, "BEGIN", &d->begin);
     if (rc == SQLITE_OK)

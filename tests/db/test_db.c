@@ -363,7 +363,29 @@ static void test_a_crash_in_any_call_leaves_nothing_behind_in_memory(void **stat
     }
 }
 
-CD_TESTS(db, cmocka_unit_test(test_the_first_row_of_a_cell_is_a_whole_image),
+static void test_chance_in_sql_is_that_of_the_loop(void **state)
+{
+    (void)state;
+    int64_t number[3], blob[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct rig r;
+        rig_init(&r, i < 2 ? 1 : 2);
+        rig_open(&r, 1, (struct db_position){0});
+        number[i] = rig_int(&r, "SELECT random()");
+        assert_true(rig_int(&r, "SELECT random()") != number[i]);
+        blob[i] = rig_int(&r, "SELECT length(replace(hex(randomblob(4000)), 'A', ''))");
+        assert_int_equal(rig_int(&r, "SELECT length(randomblob(0)) + length(randomblob(100))"), 101);
+        assert_int_equal(rig_int(&r, "SELECT randomblob(16) = randomblob(16)"), 0);
+        assert_int_equal(rig_try(&r, "SELECT randomblob(1 << 40)") & 0xff, SQLITE_TOOBIG);
+        rig_txn(&r, "CREATE TABLE t(a DEFAULT (random())); INSERT INTO t DEFAULT VALUES");
+        rig_deinit(&r);
+    }
+    assert_true(number[0] == number[1] && number[0] != number[2]);
+    assert_int_equal(blob[0], blob[1]);
+}
+
+CD_TESTS(db, cmocka_unit_test(test_chance_in_sql_is_that_of_the_loop),
+         cmocka_unit_test(test_the_first_row_of_a_cell_is_a_whole_image),
          cmocka_unit_test(test_a_row_holds_the_pages_that_changed_and_no_others),
          cmocka_unit_test(test_what_is_rolled_back_leaves_nothing),
          cmocka_unit_test(test_nobody_else_commits), cmocka_unit_test(test_an_epoch_continues_by_a_marker),
