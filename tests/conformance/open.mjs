@@ -4,7 +4,4 @@ export const OPEN = {
     fetch: {
         'an error status is no failure': "the server's reason phrase is not read; the one of the status stands for it",
     },
-    globals: {
-        'monkey-patched built-ins harm nothing': "the runtime calls what user code put on Array.prototype",
-    },
 };

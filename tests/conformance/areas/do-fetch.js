@@ -14,7 +14,8 @@ export class Server extends DurableObject {
         return route === undefined ? new Response('no such route', { status: 404 }) : route(request, url);
     }
     routes = {
-        '/echo': async (request) => Response.json([request.method, request.url, Array.from(request.headers).filter(([name]) => /^(x-|content-type)/.test(name)), await request.text()]),
+        // X-Real-IP is celld's: the area headers tells.
+        '/echo': async (request) => Response.json([request.method, request.url, Array.from(request.headers).filter(([name]) => /^(x-(?!real-ip)|content-type)/.test(name)), await request.text()]),
         '/method': (request) => new Response(request.method),
         '/url': (request) => new Response(request.url),
         '/body': async (request) => Response.json([request.body === null, request.bodyUsed, request.headers.get('content-type')?.replace(/boundary=.*/, 'boundary') ?? null, (await request.text()).length > 0]),

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 const WebSocket = createRequire('/usr/share/nodejs/')('ws'); // Of the build root.
 
-const TIMEOUT_MS = 8000;
+const TIMEOUT_MS = 30000; // Machines are busy.
 
 // Fields of the connection, of the clock, or of who answers: not the Worker's.
 const NOT_OBSERVED = /^(date|connection|keep-alive|transfer-encoding|server|via|content-length)$/;
