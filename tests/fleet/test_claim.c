@@ -412,6 +412,34 @@ static void test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner(void *
     stage_close(&g);
 }
 
+/* The record moved while a claim was unclear: who lives is asked anew of the lease, which may have moved as
+ * well. What was read before is that of the owner before, whose session was dead. */
+static void test_a_record_that_moved_during_an_unclear_claim_is_judged_by_the_lease_of_now(void **state)
+{
+    (void)state;
+    struct stage g;
+    stage_open(&g, 0);
+    put_owner(&g, "b", '2', 5);
+    put_lease(&g, "b", '2', false, SEALED_LOG);
+    sim_store_rule(
+        g.sim,
+        &(struct sim_store_rule){
+            .effect = SIM_STORE_LOSE_REQUEST, .node = g.c[0].node, .op = "put", .pattern = KEY, .times = 1});
+    claim_start(&g, 0);
+    assert_true(sim_run_until(g.sim, has_put, &g.c[0], IO_SEC(1)));
+    put_lease(&g, "b", '3', true, NO_LOG);
+    put_owner(&g, "b", '3', 6);
+    assert_true(sim_run_until(g.sim, claim_done, &g.c[0], IO_SEC(60)));
+    assert_int_equal(sim_marks(g.sim, "fleet.claim_ambiguous"), 1);
+    assert_int_equal(g.c[0].claim.end, FLEET_CLAIM_REMOTE);
+    assert_int_equal(g.c[0].claim.epoch, 6);
+    assert_int_equal(g.writes, 0);
+    char live[STORE_SESSION_MAX + 1];
+    session_of(live, "b", '3');
+    assert_string_equal(g.c[0].claim.live, live);
+    stage_close(&g);
+}
+
 /* Claimants that race over a released or absent record: one wins each epoch, the others see it. */
 static uint64_t race(uint64_t seed, unsigned *owned)
 {
@@ -568,6 +596,7 @@ CD_TESTS(claim, cmocka_unit_test(test_the_first_claim_is_fresh_and_each_wake_tak
          cmocka_unit_test(test_a_record_that_cannot_be_read_is_not_absent),
          cmocka_unit_test(test_one_unclear_answer_never_gives_an_epoch_twice),
          cmocka_unit_test(test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner),
+         cmocka_unit_test(test_a_record_that_moved_during_an_unclear_claim_is_judged_by_the_lease_of_now),
          cmocka_unit_test(test_racing_claimants_never_share_an_epoch),
          cmocka_unit_test(test_a_crash_in_any_call_of_a_claim_leaves_a_record_that_can_be_claimed),
          cmocka_unit_test(test_only_the_owner_releases_and_only_its_epoch),
