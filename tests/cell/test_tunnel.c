@@ -74,6 +74,22 @@ static void test_an_owner_that_dies_loses_its_calls_and_they_are_not_made_again(
     rig_free();
 }
 
+/* It has the call, and nobody here knows how far it came. */
+static void test_a_call_that_an_owner_took_along_is_not_made_again(void **state)
+{
+    (void)state;
+    rig_open_two();
+    rig.start_hangs = true;
+    struct call *c = rig_call("C:1", "add 1");
+    rig_run(1000);
+    assert_false(c->closed);
+    sim_crash_wait(rig.other.node, SIM_KILL);
+    rig_run(100);
+    assert_true(c->closed && !c->retryable);
+    assert_string_equal(c->why, "Network connection lost.");
+    rig_free();
+}
+
 static void test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_next(void **state)
 {
     (void)state;
@@ -251,6 +267,7 @@ CD_TESTS(tunnel, cmocka_unit_test(test_a_call_of_another_nodes_cell_is_answered_
          cmocka_unit_test(test_who_hangs_up_is_gone_there_too),
          cmocka_unit_test(test_a_reset_over_there_says_so_here),
          cmocka_unit_test(test_an_owner_that_dies_loses_its_calls_and_they_are_not_made_again),
+         cmocka_unit_test(test_a_call_that_an_owner_took_along_is_not_made_again),
          cmocka_unit_test(test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_next),
          cmocka_unit_test(test_a_call_that_finds_no_owner_ends_with_its_deadline_and_may_be_made_again),
          cmocka_unit_test(test_an_owner_that_says_nothing_ends_the_call_for_good),

@@ -413,7 +413,31 @@ static void test_what_followers_prove_is_in_the_bucket_or_at_all_of_them(void **
     assert_true(credits > 3000 && lazy > 3000 && swaps > 500); /* The schedules went where it hurts. */
 }
 
-CD_TESTS(leader, cmocka_unit_test(test_what_followers_prove_is_in_the_bucket_or_at_all_of_them),
+/* Else what cannot be credited would wait for the flush time in vain. */
+static void test_slots_are_lazy_only_while_followers_prove_what_they_hold(void **state)
+{
+    (void)state;
+    const struct log_pace pace = {.now_ns = IO_SEC(1), .flush_ns = IO_SEC(30)};
+    struct log_leader l;
+    log_leader_init(&l, 4);
+    struct log_action a = log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_OPEN});
+    (void)log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_PUBLISHED, .op = a.op, .ok = true});
+    (void)log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_ENSEMBLE, .batch = 1});
+    struct log_event cut = {.kind = LOG_EVENT_CUT, .bytes = 1};
+    (void)log_leader_step(&l, &cut);
+    assert_true(log_leader_slot_due(&l, &pace)); /* The record does not say yet that followers may prove. */
+    (void)log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_SLOT, .batch = 1});
+    a = log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_CONFIRMED, .batch = 1});
+    assert_int_equal(a.kind, LOG_DO_PUBLISH_ACKS);
+    (void)log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_ACKS, .op = a.op, .ok = true});
+    (void)log_leader_step(&l, &cut);
+    assert_false(log_leader_slot_due(&l, &pace));
+    (void)log_leader_step(&l, &(struct log_event){.kind = LOG_EVENT_DEGRADE});
+    assert_true(log_leader_slot_due(&l, &pace));
+}
+
+CD_TESTS(leader, cmocka_unit_test(test_slots_are_lazy_only_while_followers_prove_what_they_hold),
+         cmocka_unit_test(test_what_followers_prove_is_in_the_bucket_or_at_all_of_them),
          cmocka_unit_test(test_a_seal_while_the_log_opens_leaves_it),
          cmocka_unit_test(test_every_schedule_ends_with_all_durable_or_a_fence_that_was_due),
          cmocka_unit_test(test_a_graceful_seal_takes_the_first_free_slot_or_leaves_the_log),

@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
-# plants.sh FLEET_PLANTS: each planted bug makes the test named for it fail, which passes without it.
+# plants.sh PROGRAM [ROWS]: each planted bug makes the test named for it fail, which passes without it. The rows are those of
+# the file ROWS, else those of the fleet.
 set -uo pipefail
 program=$1 failed=0 all=0
 export ASAN_OPTIONS=detect_leaks=0 # A test that fails does not clean up.
-while read -r id plant test; do
-    all=$((all + 1))
-    if ! out=$("$program" - "$test" 2>&1) || ! grep -q "OK.*$test" <<< "$out"; then
-        echo "FAILS WITHOUT ITS BUG $id $test"
-        failed=1
-    fi
-    if out=$("$program" "$plant" "$test" 2>&1); then
-        echo "NOT CAUGHT $id $plant: $test"
-        tail -3 <<< "$out"
-        failed=1
-    else
-        echo "caught $id $plant"
-    fi
-done << 'ROWS'
+check() {
+    while read -r id plant test; do
+        all=$((all + 1))
+        if ! out=$("$program" - "$test" 2>&1) || ! grep -q "OK.*$test" <<< "$out"; then
+            echo "FAILS WITHOUT ITS BUG $id $test"
+            failed=1
+        fi
+        if out=$("$program" "$plant" "$test" 2>&1); then
+            echo "NOT CAUGHT $id $plant: $test"
+            tail -3 <<< "$out"
+            failed=1
+        else
+            echo "caught $id $plant"
+        fi
+    done
+}
+if [ $# -gt 1 ]; then check < "$2"; else check << 'ROWS'
 B01 fleet.create_overwrites_record test_racing_claimants_never_share_an_epoch
 B02 fleet.ambiguous_claim_is_lost test_an_ambiguous_claim_that_lost_is_not_sent_over_the_winner
 B03 fleet.rejected_claim_is_ours test_racing_claimants_never_share_an_epoch
@@ -41,5 +45,6 @@ B112 fleet.pack_deleted_early test_a_pack_is_read_once_and_goes_when_all_of_it_i
 - fleet.lease_of_configured_id_deleted test_leases_of_the_dead_end_and_those_of_made_ids_go_after_a_day
 - fleet.sweep_own_without_lease test_what_a_later_process_of_the_same_id_writes_is_no_leftover
 ROWS
+fi
 echo "$all planted"
 exit $failed
