@@ -11,6 +11,7 @@
 #define PLAN_PER_CLASS_MAX 8
 #define PLAN_CRASHES_MAX 24 /* What recovery is for. */
 #define RECOVER_MARGIN (10 * S) /* No macro fault starts so close to the end of chaos. */
+#define CELLS_BANDWIDTH_MIN (512u << 10)
 
 static bool chance(struct cd_rng *r, uint64_t of)
 {
@@ -196,6 +197,10 @@ static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)
     scn_forget(s, SCN_SERVER);
     s->value[SCN_DISK_FLIP] = (struct scn_value){0}; /* The file of a database has no checksums. */
     draw_log(s, &r, SCN_FLEET_TTL, 2 * S, 15 * S);
+    /* Less, and renewals of a short lease wait behind restores until it has run out, for ever. */
+    uint64_t bandwidth = scn_get(s, SCN_NET_BANDWIDTH);
+    if (bandwidth != 0 && bandwidth < CELLS_BANDWIDTH_MIN)
+        scn_set(s, SCN_NET_BANDWIDTH, CELLS_BANDWIDTH_MIN);
     if (scn_get(s, SCN_FLEET_NODES) == 1)
         scn_set(s, SCN_CELLS_SOLE, cd_rng_below(&r, 2));
     draw_store(s, &r);
@@ -211,6 +216,8 @@ static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)
         scn_set(s, loads[i].rate, rounded(rate) * 1000);
         scn_set(s, loads[i].lasts, chaos_ns);
     }
+    if (scn_get(s, SCN_FLEET_NODES) == 3 && chance(&r, 2))
+        scn_set(s, SCN_FLEET_NODES, 4);
     return true;
 }
 
@@ -404,6 +411,21 @@ static void plan_memory(struct plan *p)
     scn_add_step(p->scn, &t);
 }
 
+/* Between nodes: calls of a cell that another node has go over it. */
+static void plan_peers(struct plan *p)
+{
+    static const enum scn_action actions[] = {SCN_CUT, SCN_CUT, SCN_CLOG, SCN_RESET};
+    struct scn_step t = plan_step(p, actions[cd_rng_below(&p->rng, CD_COUNT(actions))]);
+    t.b = (struct scn_who){SCN_ALL_NODES, 0};
+    if (chance(&p->rng, 2))
+        t.b = plan_node(p);
+    t.both_ways = t.action == SCN_RESET || chance(&p->rng, 2);
+    if (t.action != SCN_RESET)
+        t.for_ns = plan_span(p, 10, 20000);
+    if (p->nodes > 1 && (t.b.kind == SCN_ALL_NODES || t.b.index != t.a.index))
+        scn_add_step(p->scn, &t);
+}
+
 /* A crash in a request to the store. */
 static void plan_store_crash(struct plan *p)
 {
@@ -421,8 +443,8 @@ static void plan_store_crash(struct plan *p)
 
 static void plan_cells(struct plan *p)
 {
-    static void (*const classes[])(struct plan *p) = {plan_store_cut, plan_store,       plan_late,
-                                                      plan_drain,     plan_store_crash, plan_memory};
+    static void (*const classes[])(struct plan *p) = {plan_store_cut,   plan_store,  plan_late, plan_drain,
+                                                      plan_store_crash, plan_memory, plan_peers};
     for (unsigned class = 0; class < CD_COUNT(classes); class ++) {
         bool off = chance(&p->rng, 2);
         uint64_t times = log_between(&p->rng, 1, PLAN_PER_CLASS_MAX);
