@@ -11,18 +11,6 @@
 
 /* ---- Frames: what async functions carry along (runtime/core.js) ---- */
 
-int js_op_frame_get(struct js_args *a)
-{
-    js_return(a, js_continuation(a->js));
-    return 0;
-}
-
-int js_op_frame_set(struct js_args *a)
-{
-    js_continuation_set(a->js, js_arg(a, 0));
-    return 0;
-}
-
 /* ---- Timers ---- */
 
 struct timer {

@@ -3,8 +3,6 @@
 #define JS_OPS_CORE_H
 
 #define JS_OPS_CORE(X)                                                                                       \
-    X(frame_get)                                                                                             \
-    X(frame_set)                                                                                             \
     X(timer_start)                                                                                           \
     X(timer_stop)                                                                                            \
     X(console)                                                                                               \

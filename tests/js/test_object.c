@@ -182,7 +182,11 @@ static void test_host_functions_are_in_the_preludes_hands_only(void **state)
     RUN_IS(&f, "h.echo()", "undefined");
     RUN_IS(&f, "h.echo(h.add) === h.add", "true");
     RUN_IS(&f, "h.code(0)", "undefined");
-    RUN_IS(&f, "Object.keys(h) + ' ' + h.add.name", "log,add,fail,code,echo,later add");
+    RUN_IS(&f, "Object.keys(h) + ' ' + h.add.name", "log,add,fail,code,echo,later,frame_get,frame_set add");
+    RUN_IS(&f, "h.frame_set('one'); h.frame_get()", "one");
+    TEXT_IS(&f, js_continuation(f.js), "one");
+    js_continuation_set(f.js, js_undefined(f.js));
+    RUN_IS(&f, "h.frame_get()", "undefined");
     RUN_THROWS(&f, "h.fail(1, 2)", "RangeError: op failed with 2 arguments");
     RUN_THROWS(&f, "h.add({ valueOf() { throw new TypeError('v') } })", "TypeError: v");
     RUN_THROWS(&f, "h.code(-6)", "Error: not found");

@@ -231,6 +231,24 @@ test('what is visible', async ({ S }) => {
     equal(S.then, undefined);
 });
 
+test('what is written on methods and results is their own', async ({ S }) => {
+    const a = S.sync(1), b = S.sync(2);
+    for (const [one, other] of [[a, b], [S.echo, S.sync]]) {
+        same(Reflect.ownKeys(one), []);
+        one.note = 'mine';
+        equal(one.note, 'mine');
+        ok('note' in one && Object.hasOwn(one, 'note') && !('note' in other));
+        ok(other.note instanceof RpcProperty);
+        Object.setPrototypeOf(one, null);
+        equal(Object.getPrototypeOf(one), null);
+        ok(Object.getPrototypeOf(other) === (other === b ? RpcPromise : RpcProperty).prototype);
+        delete one.note;
+        ok(one.note instanceof RpcProperty && typeof other.name === 'function');
+        throws(() => Object.freeze(one), 'TypeError');
+    }
+    same(await b, await S.sync(2));
+});
+
 test('entrypoints that are objects', async ({ H }) => {
     same(await H.one(5), [5, 12, 'function']);
     equal(await H.short(5), 10);

@@ -1,15 +1,15 @@
 // rpc.js: the caller's side of JS RPC: RpcStub, RpcPromise, RpcProperty. runtime.md 6.1.
 //
 // All three are Proxies, because any name may be a method of the callee. What stands behind one is kept in a private field of the
-// proxy and of its target, where no trap and no user code sees it.
+// proxy, where no trap and no user code sees it, and in its handler.
 import { checkContext, needContext, shape } from './core.js';
-import { compatibility } from './globals.js';
 import { custom } from './inspect.js';
-import { DUPLICATE, TRANSFER, decode, decodeThrown, dropMessage, encode } from './rpc_message.js';
+import { decode, decodeThrown, dropMessage, encodeArguments } from './rpc_message.js';
+import { hide } from './primordials.js';
 import { Group, RpcTarget, explicitTarget, failedCall, trafficOf, valueTarget } from './rpc_target.js';
 
 const DEPTH_MAX = 64;
-const { setPrototypeOf } = Reflect;
+const { get, getPrototypeOf, setPrototypeOf } = Reflect;
 const nothing = () => {};
 
 class Same {
@@ -31,26 +31,58 @@ const stateOf = Inside.of;
 
 // An object of the class with that prototype on which every unknown name is a property of the callee. state: has client(path).
 export function wildcard(state, prototype, callable) {
-    let target;
-    if (callable) {
-        target = () => {};
-        delete target.name;
-        delete target.length;
-        setPrototypeOf(target, prototype);
-    } else target = Object.create(prototype);
-    new Inside(target, state);
-    const proxy = new Proxy(target, traps);
+    const proxy = new Proxy(callable ? bareFunction(prototype) : Object.create(prototype), new Traps(state));
     new Inside(proxy, state);
     return proxy;
 }
-const traps = {
+function bareFunction(prototype) {
+    const target = () => {};
+    delete target.name;
+    delete target.length;
+    setPrototypeOf(target, prototype);
+    return target;
+}
+class Traps {
+    constructor(state) {
+        this.state = state;
+    }
     get(target, key, receiver) {
         // A `then` would make the object a promise. What promises have is in the prototype of those that are.
-        if (typeof key === 'symbol' || key in target || key === 'then') return Reflect.get(target, key, receiver);
-        return new PropertyState(stateOf(target), key).object;
-    },
-    apply: (target, self, args) => stateOf(target).apply(args),
-};
+        if (typeof key === 'symbol' || key === 'then' || key in target) return get(target, key, receiver);
+        return new PropertyState(this.state, key).object;
+    }
+    apply(target, self, args) {
+        return this.state.apply(args);
+    }
+}
+
+// The same, callable, for what each call makes two of, its method and its result: such a function is dear, so they share one, and have
+// one of their own only when somebody looks closer at them than to call them or to ask for a name.
+class SharedTraps extends Traps {
+    #own = null;
+    own(shared) {
+        return (this.#own ??= bareFunction(getPrototypeOf(shared)));
+    }
+    get(shared, key, receiver) {
+        return super.get(this.#own ?? shared, key, receiver);
+    }
+    // Here V8 would ask the shared one to agree, as it does for properties that cannot be changed any more: a TypeError.
+    preventExtensions() {
+        return false;
+    }
+}
+for (const name of ['has', 'deleteProperty', 'defineProperty', 'getOwnPropertyDescriptor', 'ownKeys', 'getPrototypeOf', 'setPrototypeOf']) {
+    const plain = Reflect[name];
+    SharedTraps.prototype[name] = function (shared, a, b) {
+        return plain(this.own(shared), a, b);
+    };
+}
+hide(Traps);
+function passing(state, shared) {
+    const proxy = new Proxy(shared, new SharedTraps(state));
+    new Inside(proxy, state);
+    return proxy;
+}
 
 // Starts a call, or the read of a property, for the event that runs now: { promise, call, state }.
 function begin(state, name, args) {
@@ -61,7 +93,7 @@ function begin(state, name, args) {
         const path = [];
         const client = state.client(path);
         if (name !== undefined) path.push(name);
-        const message = args === undefined ? undefined : encode(args, context, compatibility('rpc_params_dup_stubs') ? DUPLICATE : TRANSFER);
+        const message = args === undefined ? undefined : encodeArguments(args, context);
         call = client.call(context, path, message);
     } catch (error) {
         call = failedCall(error);
@@ -116,7 +148,7 @@ class ResultState {
         this.promise = receive(context, call, this);
     }
     get object() {
-        return (this.#object ??= wildcard(this, RpcPromise.prototype, true));
+        return (this.#object ??= passing(this, anyPromise));
     }
     // The result has come: it gets a disposer for all that came with it.
     arrived(value, group, disposer) {
@@ -220,7 +252,7 @@ class PropertyState {
         if (this.#depth > DEPTH_MAX) throw new TypeError(`RPC pipelined property path is too deep (max ${DEPTH_MAX}).`);
     }
     get object() {
-        return wildcard(this, RpcProperty.prototype, true);
+        return passing(this, anyProperty);
     }
     client(path) {
         const client = this.#parent.client(path);
@@ -321,6 +353,8 @@ export const stubRef = of(RefState);
 export const promiseOf = of(ResultState);
 export const propertyOf = of(PropertyState);
 export { stateOf, begin };
+
+const anyPromise = bareFunction(RpcPromise.prototype), anyProperty = bareFunction(RpcProperty.prototype);
 
 // Their methods are not to be seen when somebody lists them, but have the web platform's other shape.
 for (const cls of [RpcPromise, RpcProperty, RpcStub, RpcTarget]) shape(cls);

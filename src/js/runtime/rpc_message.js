@@ -11,6 +11,7 @@ import { BodyState, bodyState, knownBody, setBody } from './body.js';
 import { ERRORS } from './cell_reset.js';
 import { runIn } from './core.js';
 import { DOMException } from './events.js';
+import { compatibility } from './globals.js';
 import { Headers, flatHeaders } from './headers.js';
 import { Request, Response, isRequest, isResponse, requestSignal } from './http.js';
 import { shareReadable, shareWritable } from './rpc_streams.js';
@@ -271,8 +272,20 @@ const tagOf = Object.getOwnPropertyDescriptor(TypedArray, Symbol.toStringTag).ge
 const VIEWS = { Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array, Float64Array, BigInt64Array, BigUint64Array };
 const intrinsicOf = (v) => VIEWS[Reflect.apply(tagOf, v, [])] ?? Uint8Array;
 
+// What is its own copy. Long texts are not taken as such: somebody has to see how large the message is.
+const SHORT = 1 << 16;
+const isSimple = (v) => (typeof v === 'string' ? v.length <= SHORT : v === null || (typeof v !== 'object' && typeof v !== 'function' && typeof v !== 'symbol' && typeof v !== 'bigint'));
+
 // The value as a message of `context`. Throws DataCloneError and what getters throw.
-export const encode = (value, context, ownership) => new Encoder(context, ownership).encode(value);
+export const encode = (value, context, ownership) => (isSimple(value) ? { data: value, live: null, given: null } : new Encoder(context, ownership).encode(value));
+
+// The arguments of a call, in an array of the caller's own, which may become the message.
+export function encodeArguments(args, context) {
+    let simple = args.length <= 16;
+    for (let i = 0; simple && i < args.length; i++) simple = isSimple(args[i]);
+    if (simple) return { data: args, live: null, given: null };
+    return encode(args, context, compatibility('rpc_params_dup_stubs') ? DUPLICATE : TRANSFER);
+}
 
 // What a message holds is given up: nobody will open it.
 export function dropMessage(message) {

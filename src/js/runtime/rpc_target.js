@@ -28,18 +28,29 @@ export const NO_LONGER = 'The execution context which hosts this callback is no 
 
 // Kept for an event from its first call, in either direction, until it ends.
 class Traffic {
-    serving = new Set(); // Deferred: calls that run in it
-    calls = new Set(); // Call: what it asked for, and other things with cancel()
-    refs = new Set(); // stubs that it holds
+    #serving = null;
+    #calls = null;
+    #refs = null;
     constructor(context) {
         context.onEnd(() => {
-            for (const deferred of this.serving) {
+            for (const deferred of this.#serving ?? []) {
                 deferred.reject(context.aborted === null ? new Failure(new Error(NO_LONGER)) : new Failure(undefined, encodeThrown(context.aborted.reason, context)));
             }
-            for (const call of this.calls) call.cancel();
-            for (const ref of this.refs) ref.dispose();
-            this.serving.clear();
+            for (const call of this.#calls ?? []) call.cancel();
+            for (const ref of this.#refs ?? []) ref.dispose();
         });
+    }
+    // Deferred: calls that run in it
+    get serving() {
+        return (this.#serving ??= new Set());
+    }
+    // Call: what it asked for, and other things with cancel()
+    get calls() {
+        return (this.#calls ??= new Set());
+    }
+    // stubs that it holds
+    get refs() {
+        return (this.#refs ??= new Set());
     }
 }
 export const trafficOf = (context) => (context.traffic ??= new Traffic(context));
@@ -54,15 +65,24 @@ export class Failure {
 
 export class Deferred {
     settled = false;
-    constructor() {
+    value = undefined; // what it was resolved with
+    // among: a Set that it is in until it is settled.
+    constructor(among = null) {
+        this.among = among;
+        among?.add(this);
         this.promise = new Promise((resolve, reject) => {
-            this.resolve = (value) => this.#settle(resolve, value);
+            this.resolve = (value) => {
+                if (this.settled) return false;
+                this.value = value;
+                return this.#settle(resolve, value);
+            };
             this.reject = (error) => this.#settle(reject, error);
         });
     }
     #settle(how, value) {
         if (this.settled) return false;
         this.settled = true;
+        this.among?.delete(this);
         how(value);
         return true;
     }
@@ -95,6 +115,35 @@ export class PendingClient {
     }
     call(context, path, message) {
         return pendingCall(this.#client, message, (client) => client.call(context, path, message));
+    }
+}
+
+// The client of what a call here gives: the pipeline of its answer.
+class ServedClient {
+    #deferred;
+    #refs = 1;
+    constructor(deferred) {
+        this.#deferred = deferred;
+    }
+    retain() {
+        this.#refs++;
+        return this;
+    }
+    release() {
+        if (--this.#refs !== 0) return;
+        const { value, promise } = this.#deferred;
+        if (value !== undefined) value.pipeline.release();
+        else promise.then(({ pipeline }) => pipeline.release(), nothing);
+    }
+    call(context, path, message) {
+        const { value, promise } = this.#deferred;
+        if (value !== undefined) return value.pipeline.call(context, path, message);
+        this.#refs++; // Until it has been called: the caller may let go at once.
+        return pendingCall(promise, message, ({ pipeline }) => {
+            const call = pipeline.call(context, path, message);
+            this.release();
+            return call;
+        });
     }
 }
 
@@ -231,11 +280,7 @@ const post = (frame, fn) => runIn(frame, startTimer, undefined, frame.context, 0
 // Runs a call for `context`, in a turn of its own if it is posted. make() gives the receiver, in that turn. The Call's result is settled
 // when the event ends, too.
 export function serve(context, make, path, message, logged, posted = true, frame = context.frame) {
-    const deferred = new Deferred(); // of { message, disposer, pipeline }
-    const { serving } = trafficOf(context);
-    serving.add(deferred);
-    const settled = () => serving.delete(deferred);
-    deferred.promise.then(settled, settled);
+    const deferred = new Deferred(trafficOf(context).serving); // of { message, disposer, pipeline }
     const run = () => {
         if (context.ended) dropMessage(message);
         else if (posted) post(frame, () => invoke(context, make, path, message, deferred, logged));
@@ -248,7 +293,7 @@ export function serve(context, make, path, message, logged, posted = true, frame
     const waits = settleMessage(message);
     if (waits === undefined) run();
     else waits.then(run, fail);
-    return new Call(deferred.promise, new PendingClient(deferred.promise.then((r) => r.pipeline)));
+    return new Call(deferred.promise, new ServedClient(deferred));
 }
 
 function invoke(context, make, path, message, deferred, logged) {

@@ -42,7 +42,7 @@ function lossError(why) {
 export class Session {
     #next;
     #open = 0; // What keeps the wire: see hold()
-    #questions = new Map(); // id -> who waits for the answer
+    #questions = null; // id -> who waits for the answer
     #answers = null; // id -> Answer
     #exports = null; // id -> Export: what the other side can call
     #exported = null; // client -> Export
@@ -142,10 +142,9 @@ export class Session {
             for (const flow of this.#flows?.values() ?? []) flow.lost(lossError(why));
             for (const answer of this.#answers?.values() ?? []) answer.lost();
             for (const { client } of this.#exports?.values() ?? []) client.release();
-            for (const question of this.#questions.values()) question.lost();
+            for (const question of this.#questions?.values() ?? []) question.lost();
         });
-        this.#flows = this.#answers = this.#exports = this.#exported = this.#imports = null;
-        this.#questions.clear();
+        this.#flows = this.#answers = this.#exports = this.#exported = this.#imports = this.#questions = null;
     }
 
     // ---- What comes
@@ -166,7 +165,7 @@ export class Session {
     }
     #frameOf(kind, id, value) {
         if (kind === CALL) return this.#exports?.get(value?.[0])?.client.frame ?? this.frame; // A stub may lead into a section.
-        const asked = kind === RESULT || kind === HEAD || kind === FAILURE ? this.#questions.get(id) : kind > RELEASE ? this.#flows?.get(id) : this;
+        const asked = kind === RESULT || kind === HEAD || kind === FAILURE ? this.#questions?.get(id) : kind > RELEASE ? this.#flows?.get(id) : this;
         return asked?.frame ?? this.frame;
     }
     receive(kind, id, value) {
@@ -195,10 +194,10 @@ export class Session {
                 return served.run();
             }
             case RESULT: case HEAD: case FAILURE: {
-                const question = this.#questions.get(id);
+                const question = this.#questions?.get(id);
                 need(question !== undefined, 'an answer that nobody waits for');
                 question.answered(kind, value); // If it makes no sense, the question is still there to hear so.
-                this.#questions.delete(id);
+                this.#questions?.delete(id); // There is none if that has ended the session.
                 return undefined;
             }
             case FINISH: return this.#finished(id);
@@ -241,7 +240,7 @@ export class Session {
     }
     // question: answered(kind, value), lost(). It keeps the wire until finish().
     expect(id, question) {
-        this.#questions.set(id, question);
+        (this.#questions ??= new Map()).set(id, question);
         this.#open++;
     }
     finish(id) {
