@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "cell/handoff.h"
 #include "cell/keeper.h"
 #include "cell/tunnel.h"
 #include "fleet/node.h"
@@ -11,6 +12,7 @@
 #include "sim/cells_service.h"
 
 #define STOP_GRACE_NS IO_SEC(1)
+#define STOP_TOTAL_MS 40000u
 
 struct cells_shard {
     struct cells_life *life;
@@ -30,10 +32,13 @@ struct cells_life {
     struct http_server *internal;
     struct io_op internal_op;
     struct cell_keeper *keeper;
+    struct cell_handoff *handoff;
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
     struct io_op stop_op, tunnels_op, keeper_op;
     bool crashed, ending, tunnels_stopped, stopped;
+    bool leaving; /* It hands its cells off, or has done so. */
+    bool drains; /* That goes on. */
     bool keeping; /* The keeper is being stopped. */
 };
 
@@ -53,7 +58,7 @@ void cells_life_free(struct cells_life *l)
 {
     if (l == NULL)
         return;
-    CD_ASSERT(l->node == NULL && l->internal == NULL && l->open_shards == 0);
+    CD_ASSERT(l->node == NULL && l->internal == NULL && l->open_shards == 0 && !l->drains);
     cell_tunnels_free(l->tunnels);
     cell_router_free(l->router);
     cd_free(l);
@@ -123,6 +128,8 @@ static void node_stopped(struct io_op *op, int status)
 {
     struct cells_life *l = CD_CONTAINER(op, struct cells_life, stop_op);
     (void)status;
+    cell_handoff_free(l->handoff);
+    l->handoff = NULL;
     fleet_node_free(l->node);
     l->node = NULL;
     if (l->internal != NULL)
@@ -156,7 +163,7 @@ static void stop_node(struct cells_life *l)
         l->keeper = NULL;
         l->keeping = true;
     }
-    if (l->keeping || !l->ending || l->open_shards > 0 || l->node == NULL || l->tunnels_stopped)
+    if (l->drains || l->keeping || !l->ending || l->open_shards > 0 || l->node == NULL || l->tunnels_stopped)
         return;
     l->tunnels_stopped = true;
     cell_tunnels_stop(l->tunnels, l->control, l->crashed, &l->tunnels_op, tunnels_stopped);
@@ -227,7 +234,7 @@ static void on_halt(void *arg, enum fleet_halt how, const char *why)
 static void on_hint(void *arg, struct cd_str scope)
 {
     struct cells_life *l = arg;
-    if (!l->ending)
+    if (!l->ending && !l->leaving)
         cell_wake_scope(l->router, l->control, scope);
 }
 
@@ -243,6 +250,7 @@ static void on_load(void *arg, struct store_load *load)
     const struct cells_life *l = arg;
     if (l->keeper != NULL)
         cell_keeper_tell(l->keeper, load);
+    load->draining = l->leaving;
 }
 
 static void on_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
@@ -284,6 +292,8 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .folded = on_folded,
                                                          .arg = l});
     cell_tunnels_join(l->tunnels, io, l->node);
+    l->handoff = cell_handoff_new(&(struct cell_handoff_opts){
+        .io = io, .router = l->router, .node = l->node, .load = on_load, .arg = l});
 }
 
 static void on_answer(void *arg, struct cd_str scope, struct cd_str text)
@@ -318,14 +328,25 @@ void cells_life_unwind(struct cells_life *l, struct io *io)
         cell_shard_unwind(s->cells, &s->closed, shard_closed);
 }
 
-void cells_life_stop(struct cells_life *l, struct io *io)
+static void stop_flow(void *arg)
 {
-    if (l->ending)
-        return;
-    l->ending = true;
-    for (unsigned i = 1; i < l->o.loops; i++) {
-        l->shard[i].stop_msg.handle = shard_stop;
-        io_post(io, i, &l->shard[i].stop_msg);
+    struct cells_life *l = arg;
+    cell_handoff_drain(l->handoff, io_now_ns(l->control), STOP_TOTAL_MS, l->o.releases);
+    l->drains = false;
+    if (!l->ending) { /* Else it crashed meanwhile. */
+        l->ending = true;
+        for (unsigned i = 1; i < l->o.loops; i++) {
+            l->shard[i].stop_msg.handle = shard_stop;
+            io_post(l->control, i, &l->shard[i].stop_msg);
+        }
     }
     stop_node(l);
+}
+
+void cells_life_stop(struct cells_life *l, struct io *io)
+{
+    if (l->ending || l->leaving)
+        return;
+    l->leaving = l->drains = true;
+    (void)io_spawn(io, "stop", stop_flow, l);
 }

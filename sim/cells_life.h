@@ -34,6 +34,7 @@ struct cells_life_opts {
     bool sole;
     uint64_t batch_bytes, fold_rows, fold_slots, fold_cache, fold_range; /* 0: as in production. */
     uint32_t page_size;
+    unsigned releases; /* Handoffs at a time. */
     unsigned resident_max, requests_max, activations_max;
     uint64_t idle_ns, proof_ns, operation_ns;
     int64_t alarm_resident_ms;

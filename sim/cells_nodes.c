@@ -10,6 +10,7 @@
 #define DRAIN_POLL_NS IO_MS(10)
 #define HIGH_MIB 100u /* Of memory; 80 is the low watermark. */
 #define USED_MIB 40u
+#define RELEASES 8u
 #define SUPERVISOR_NS IO_MS(500) /* How soon a process that ended by itself is started again. */
 
 struct cells_place { /* A node over all its lives. */
@@ -158,6 +159,7 @@ static struct cells_life *new_life(struct cells_place *p)
         .waker_ms = scn_get(s, SCN_CELLS_WAKER) / IO_MS(1),
         .fold_ms = scn_get(s, SCN_CELLS_FOLD) / IO_MS(1),
         .pipeline = (unsigned)scn_get(s, SCN_CELLS_PIPELINE),
+        .releases = RELEASES,
         .resident_max = (unsigned)scn_get(s, SCN_CELLS_RESIDENT),
         .requests_max = (unsigned)scn_get(s, SCN_CELLS_REQUESTS),
         .activations_max = (unsigned)scn_get(s, SCN_CELLS_ACTIVATIONS),

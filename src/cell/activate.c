@@ -24,6 +24,7 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
                                 .self = s->o.self,
                                 .scope = cd_str(scope),
                                 .only_ours = cell_only_foreign(f->cell),
+                                .look_only = s->draining,
                                 .deadline_ns = until,
                                 .recovery_deadline_ns = until};
     int rc = fleet_claim(out);
@@ -44,6 +45,7 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
             fail(f, true, "another node owns the cell", out->owner);
             return false;
         }
+        cell_owned_drop(s, cd_str(f->cell->scope));
         cell_route_set(f->cell, out);
         f->event = CELL_EV_REMOTE;
         return false;
@@ -175,6 +177,9 @@ static void activate(struct cell_flow *f)
     if (f->cell == NULL || !claim(f, &claimed))
         return;
     f->cell->epoch = claimed.epoch;
+    struct cell_owned *o = cell_owned(f->shard, cd_str(f->cell->scope), true);
+    f->cell->entries = f->cell->entries || o->entries;
+    *o = (struct cell_owned){.epoch = claimed.epoch};
     cell_feed(f->cell, CELL_EV_CLAIMED);
     int rc = cell_fold_tail(f);
     if (f->cell == NULL)

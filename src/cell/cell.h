@@ -185,6 +185,15 @@ struct cell_press {
 };
 void cell_shard_press(struct cell_shard *s, const struct cell_press *p);
 
+/* Begins to hand all cells of the shard to other nodes, at most window at a time (fleet.md 9.2): no cell is
+ * claimed any more. Again: nothing. */
+void cell_shard_drain(struct cell_shard *s, unsigned window);
+struct cell_drained {
+    uint64_t left; /* Cells that are this node's, or are on their way to it or away. */
+    uint64_t handed; /* Taken by others. */
+};
+struct cell_drained cell_shard_drained(const struct cell_shard *s);
+
 struct cell_counts {
     unsigned known, resident, activating, waiting; /* Cells; waiting: for a permit or a slot. */
     uint64_t held; /* Effects behind output gates. */

@@ -70,6 +70,53 @@ void cell_wire_detach_cell(struct cell_wire *w);
 /* What was taken last comes again first; nobody is attached. */
 void cell_wire_untake(struct cell_wire *w, struct cd_buf *bytes);
 
+/* ---- Handoff (leave.c, adopt.c, handoff.c); fleet.md 9.2, 10.5 ---- */
+
+/* What a shard knows of a cell whose record names this session, in memory or not. */
+struct cell_owned {
+    uint64_t epoch;
+    bool adopted; /* By a handoff, and never activated since. */
+    bool entries; /* As of the cell: an adopted one is not in memory. */
+    /* Its alarm as the last residence left it. Unknown after a reset, or when the owner before did not say:
+     * then nobody is told of it, and what stands in the log or in wake/ goes on speaking for it. */
+    bool known, armed;
+    int64_t due_ms;
+    uint64_t inst_seq;
+};
+
+/* A cell on its way to another node: made by the shard, filled in on the control loop. */
+struct cell_offer {
+    struct io_msg msg;
+    struct cell_router *router;
+    unsigned loop;
+    bool abandoned, answered;
+    struct io_signal answer;
+    char *scope; /* owned */
+    uint64_t epoch; /* It was released at. */
+    struct cell_owned alarm;
+    /* Out: who has it now. */
+    bool taken;
+    uint64_t taken_epoch;
+    int64_t until_ms; /* Of the lease. */
+    char session[STORE_SESSION_MAX + 1], addr[STORE_ADDR_MAX + 1];
+};
+void cell_offer_free(struct cell_offer *o);
+
+/* A cell that this node has adopted, on its way from the control loop to its shard and back. */
+struct cell_adoption {
+    struct io_msg msg;
+    struct cell_router *router;
+    bool abandoned, answered;
+    struct io_signal answer;
+    char *scope; /* owned */
+    uint64_t epoch; /* Ours. */
+    struct cell_owned alarm;
+    int status; /* Out: IO_OK: what the donor answered for, we do. */
+};
+/* In a fiber of the control loop: until the shard has it, and the note of its alarm is proven. */
+CD_MUST_USE int cell_adoption_tell(struct cell_router *r, struct io *io, struct cd_str scope, uint64_t epoch,
+                                   const struct cell_owned *alarm, uint64_t deadline_ns);
+
 /* A call, or a look (wire NULL), on its way to the loop of its scope. */
 struct cell_order {
     struct io_msg msg;
@@ -83,8 +130,13 @@ struct cell_order {
     bool activate;
 };
 
+struct cell_handoff; /* handoff.c, on the control loop. */
+
 struct cell_router {
     unsigned loops;
+    struct cell_handoff *handoff; /* NULL: nobody adopts. */
+    /* On any loop: a cell that was given back looks for a node; the answer comes to o->answer. */
+    void (*offer)(struct cell_router *r, struct io *from, struct cell_offer *o);
     struct cell_tunnels *tunnels; /* NULL: this node knows no other. */
     _Atomic unsigned shortening; /* Attempts of all shards that run. */
     struct cell_shard *shard[]; /* By loop; each slot is touched by its own loop only. */
@@ -148,6 +200,9 @@ struct cell {
     bool wake_later; /* Its frames wait for the timer. */
     bool proof_again; /* Its wait for a proof was cancelled by us. */
     bool leaving; /* Counted in shard.evicting. */
+    bool handing; /* Counted in shard.handing. */
+    struct cell_owned leave; /* Of the handoff at hand. */
+    struct cd_link going; /* In shard.going: it is to be handed off. */
     bool shed, release; /* Of the eviction at hand: for want of memory; its ownership goes too. */
     bool refused; /* Its last eviction did not work: others go first. */
     const char *refusal; /* Why; a literal. */
@@ -213,6 +268,12 @@ struct cell_shard {
     bool closing, fenced, grant; /* grant: a permit or a slot may be free. */
     bool feed_closing, alarm_again; /* alarm_again: its timer was cancelled by us. */
     uint64_t close_deadline_ns;
+    /* Handoff. */
+    struct cd_map owned; /* struct cell_owned, by scope. */
+    bool draining;
+    unsigned window, handing;
+    uint64_t handed; /* Taken by another node. */
+    struct cd_list going;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;
     uint64_t idle_count, shed;
@@ -344,6 +405,19 @@ void cell_relay_forward(struct cell *c, struct cell_wire *w); /* c->route leads 
 void cell_relays_end(struct cell_shard *s, const struct cell_close *why);
 void cell_relays_look(struct cell_shard *s,
                       uint64_t now_ns); /* Of the sweep: those that were never started. */
+
+/* leave.c */
+struct cell_owned *cell_owned(struct cell_shard *s, struct cd_str scope, bool make);
+void cell_owned_drop(struct cell_shard *s, struct cd_str scope);
+void cell_owned_free(struct cell_shard *s);
+void cell_owned_note(struct cell *c); /* Its database is about to close: what is known of its alarm. */
+void cell_give(struct cell *c); /* DO_RELEASE */
+void cell_offer(struct cell *c); /* DO_OFFER */
+void cell_leaving_turn(struct cell *c); /* One cell of a shard that drains. */
+void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the window; look: for new ones. */
+/* evict.c: folded up to at, a successor could restore it (5.8); the record goes to nobody. */
+CD_MUST_USE bool cell_restorable(struct cell_flow *f, uint64_t epoch, uint64_t txid, struct log_restore *plan);
+CD_MUST_USE bool cell_give_back(struct cell_flow *f, uint64_t epoch, bool settled);
 
 /* retire.c: awake, its alarm is as storage says: settles what wake/ may hold. */
 void cell_retire(struct cell *c);

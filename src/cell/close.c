@@ -37,6 +37,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->flows);
     cd_list_init(&s->routes);
     cd_list_init(&s->again);
+    cd_list_init(&s->going);
     CD_ASSERT(loop < opts->router->loops && opts->router->shard[loop] == NULL);
     opts->router->shard[loop] = s;
     cell_cache_open(s);
@@ -61,6 +62,7 @@ static void feed_closed(struct io_op *op, int status)
     cell_timers_free(s);
     cell_chain_free(s);
     cell_cache_free(s);
+    cell_owned_free(s);
     db_host_free(s->host);
     cd_buf_deinit(&s->why);
     cd_free(s);
@@ -108,6 +110,8 @@ void cell_closing_turn(struct cell *c)
     }
     if (c->state.phase == CELL_RESIDENT && (!cell_active(c) || now >= s->close_deadline_ns) && !c->doomed)
         cell_evict_begin(c);
+    if (c->state.phase == CELL_QUIESCING && now >= s->close_deadline_ns && !c->doomed)
+        cell_feed(c, CELL_EV_EVICT);
     if (cell_phase_awake(c->state.phase) && now >= s->close_deadline_ns + 2 * s->o.limits.proof_ns)
         cell_reset(c, CD_STR("the node is stopping, and the log stores nothing"));
 }
@@ -229,6 +233,7 @@ void cell_check(struct cell_shard *s)
     unsigned slots = 0;
     unsigned permits = 0;
     unsigned leaving = 0;
+    unsigned handing = 0;
     uint64_t idle = 0;
     if (s->cells.count > CHECKED_MAX && s->checks++ % CHECK_EVERY != 0)
         return;
@@ -237,6 +242,7 @@ void cell_check(struct cell_shard *s)
         slots += c->state.slot;
         permits += c->state.permit;
         leaving += c->leaving;
+        handing += c->handing;
         idle += cd_link_linked(&c->idle);
         waiters += c->state.phase == CELL_WAITING_SLOT;
         bool queued = c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT ||
@@ -250,5 +256,6 @@ void cell_check(struct cell_shard *s)
     }
     CD_ASSERT(slots == s->slots && slots <= s->o.limits.resident_max);
     CD_ASSERT(permits == s->activating && permits <= s->o.limits.activations_max);
+    CD_ASSERT(handing == s->handing && handing <= (s->draining ? s->window : 0));
     CD_ASSERT(leaving == s->evicting && waiters == s->slot_waiters && idle == s->idle_count);
 }

@@ -16,7 +16,7 @@ static void fail_calls(struct cell *c)
 {
     struct cell_close why = {
         .text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = c->why_reset};
-    if (why.text.len == 0 || c->shard->closing)
+    if (why.text.len == 0 || c->shard->closing || c->shard->draining)
         why = (struct cell_close){
             .text = CD_STR("the node is stopping"), .retryable = true, .refusal = CELL_REFUSED_DRAINING};
     cell_refuse_calls(c, &why);
@@ -59,7 +59,8 @@ void cell_fail_wires(struct cell *c, const struct cell_close *why)
     for (struct cd_link *k = cd_list_first(&c->wires); k != NULL; k = next) {
         next = cd_list_next(&c->wires, k);
         struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, of_cell);
-        bool lives_on = w->parked && !w->user_gone && w->held == 0 && !c->shard->closing && !c->shard->fenced;
+        bool lives_on = w->parked && !w->user_gone && w->held == 0 && !c->shard->closing &&
+                        !c->shard->fenced && c->state.phase != CELL_REMOTE;
         if (w->is_cells && !cd_link_linked(&w->queued) && !lives_on)
             cell_wire_fail(w, why);
     }
@@ -141,6 +142,10 @@ static void act(struct cell *c, unsigned todo)
         cell_forward(c);
     if (todo & CELL_DO_ADMIT)
         admit(c);
+    if (todo & CELL_DO_RELEASE)
+        cell_give(c);
+    if (todo & CELL_DO_OFFER)
+        cell_offer(c);
     if (todo & CELL_DO_START)
         start(c);
     if (todo & CELL_DO_STOP)
@@ -188,6 +193,12 @@ void cell_feed(struct cell *c, enum cell_event e)
     if (leaving != c->leaving)
         s->evicting = leaving ? s->evicting + 1 : s->evicting - 1;
     c->leaving = leaving;
+    bool handing = c->state.handoff || c->state.phase == CELL_RELEASING || c->state.phase == CELL_ADOPTING;
+    if (handing != c->handing)
+        s->handing = handing ? s->handing + 1 : s->handing - 1;
+    if (c->handing && !handing)
+        cell_shard_pump(s); /* The next one. */
+    c->handing = handing;
     if (before != c->state.phase)
         cell_poke(c);
     act(c, todo);

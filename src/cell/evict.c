@@ -48,10 +48,9 @@ void cell_prove(struct cell *c)
 /* ---- Putting away ---- */
 
 /* Whether a successor could restore the position that the cell has now (5.8). */
-static bool restorable(struct cell_flow *f, struct log_restore *plan)
+bool cell_restorable(struct cell_flow *f, uint64_t epoch, uint64_t txid, struct log_restore *plan)
 {
     struct cell_shard *s = f->shard;
-    struct db_position at = db_position(f->cell->db);
     char *scope = cd_str_dup(cd_str(f->cell->scope));
     struct log_restore r = {.io = s->o.io, .bucket = io_bucket(s->o.io), .scope = cd_str(scope)};
     int rc = log_restore(&r);
@@ -60,12 +59,13 @@ static bool restorable(struct cell_flow *f, struct log_restore *plan)
     if (rc != IO_OK || f->cell == NULL)
         return false;
     if (r.end == LOG_RESTORE_NO_DATA)
-        return at.txid == 0;
-    return r.end == LOG_RESTORE_DONE && r.base_epoch == at.epoch && r.base_txid == at.txid;
+        return txid == 0;
+    return r.end == LOG_RESTORE_DONE && r.base_epoch == epoch && r.base_txid == txid;
 }
 
-/* The record goes to nobody. Its file is gone, and no row of the epoch follows. */
-static bool give_back(struct cell_flow *f, uint64_t epoch)
+/* The record goes to nobody. Its file is gone, and no row of the epoch follows. settled: its alarm is
+ * another's matter, or has an entry; else this session answers for it still. */
+bool cell_give_back(struct cell_flow *f, uint64_t epoch, bool settled)
 {
     struct cell_shard *s = f->shard;
     char *scope = cd_str_dup(cd_str(f->cell->scope));
@@ -73,10 +73,13 @@ static bool give_back(struct cell_flow *f, uint64_t epoch)
                            io_now_ns(s->o.io) + s->o.limits.operation_ns);
     if (rc == IO_OK) {
         CD_MARK("cell.released");
-        log_folder_released(s->o.folder, s->o.io, cd_str(scope), epoch);
+        if (settled)
+            log_folder_released(s->o.folder, s->o.io, cd_str(scope), epoch);
         cell_timer_clear(s, cd_str(scope));
         cd_event(s->o.io, CD_DEBUG, "cell_released", CD_Z("scope", scope), CD_U("epoch", epoch));
     }
+    if (rc == IO_OK || rc == CD_EFENCED) /* Or it is not ours any more. */
+        cell_owned_drop(s, cd_str(scope));
     cd_free(scope);
     return rc == IO_OK; /* Else it may be ours still: we go on answering for it. */
 }
@@ -89,7 +92,7 @@ static void keep(struct cell_flow *f)
         return;
     uint64_t epoch = c->epoch;
     bool wrote = c->txid != 0; /* Else the prefix is as the restore found it. */
-    bool release = c->release && db_alarm(c->db).inst_seq == c->covered;
+    bool release = c->state.handoff || (c->release && db_alarm(c->db).inst_seq == c->covered);
     bool whole = true;
     struct log_restore plan = {0};
     if (wrote) {
@@ -98,13 +101,16 @@ static void keep(struct cell_flow *f)
         c->tail.seq = c->seq;
         whole = (release && CD_PLANT("cell.release_unfolded")) || cell_fold_tail(f) == IO_OK;
     }
-    if (f->cell != NULL && whole && (wrote || release))
-        whole = (release && CD_PLANT("cell.release_unfolded")) || restorable(f, &plan);
+    if (f->cell != NULL && whole && (wrote || release)) {
+        struct db_position at = db_position(c->db);
+        whole = (release && CD_PLANT("cell.release_unfolded")) || cell_restorable(f, at.epoch, at.txid, &plan);
+    }
     if (f->cell == NULL)
         return;
+    cell_owned_note(c);
     f->shard->shed += c->shed;
     cell_body_close(c, whole && !release && db_position(c->db).txid != 0);
-    if (whole && release && give_back(f, epoch))
+    if (f->cell != NULL && whole && release && cell_give_back(f, epoch, !c->state.handoff))
         f->event = CELL_EV_RELEASED;
     else if (whole && wrote && f->cell != NULL)
         cell_chain_evicted(f->shard, cd_str(c->scope), epoch, &plan, cell_chain_compacts(c));

@@ -15,7 +15,7 @@ const char *cell_phase_name(enum cell_phase p)
 
 bool cell_phase_awake(enum cell_phase p)
 {
-    return p == CELL_RESIDENT || p == CELL_PROVING;
+    return p == CELL_RESIDENT || p == CELL_QUIESCING || p == CELL_PROVING;
 }
 
 /* Back to where it is in no memory. */
@@ -34,6 +34,7 @@ static unsigned stop_for(struct cell_state *s, enum cell_stop cause)
     s->phase = CELL_STOPPING;
     s->cause = cause;
     s->again = false;
+    s->handoff = s->handoff && cause == CELL_STOP_EVICT;
     return todo | CELL_DO_STOP;
 }
 
@@ -43,9 +44,11 @@ static unsigned fence(struct cell_state *s)
     case CELL_FENCED: return 0;
     case CELL_STARTING:
     case CELL_RESIDENT:
+    case CELL_QUIESCING:
     case CELL_PROVING: return stop_for(s, CELL_STOP_FENCE) | CELL_DO_FAIL_GATE | CELL_DO_FAIL_CALLS;
     case CELL_STOPPING: /* What it was stopped for is not done any more. */
         s->cause = CELL_STOP_FENCE;
+        s->handoff = false;
         return CELL_DO_FAIL_CALLS;
     case CELL_WAITING_PERMIT:
     case CELL_WAITING_SLOT: return sleep_as(s, CELL_FENCED) | CELL_DO_LEAVE_QUEUE | CELL_DO_FAIL_CALLS;
@@ -54,6 +57,8 @@ static unsigned fence(struct cell_state *s)
     case CELL_RESTORING:
     case CELL_KEEPING:
     case CELL_DISCARDING:
+    case CELL_RELEASING:
+    case CELL_ADOPTING:
         return sleep_as(s, CELL_FENCED) | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS | CELL_DO_CLOSE;
     case CELL_INACTIVE:
     case CELL_DORMANT:
@@ -129,6 +134,20 @@ static unsigned step_running(struct cell_state *s, enum cell_event e)
     }
     if (s->phase == CELL_RESIDENT && e == CELL_EV_DEMAND)
         return CELL_DO_ADMIT;
+    if ((s->phase == CELL_RESIDENT || s->phase == CELL_PROVING) && e == CELL_EV_HAND_OFF && !s->handoff) {
+        s->phase = CELL_QUIESCING;
+        s->handoff = true;
+        return 0;
+    }
+    if (s->phase == CELL_QUIESCING && e == CELL_EV_EVICT) {
+        s->phase = CELL_PROVING;
+        return CELL_DO_PROVE;
+    }
+    if (s->phase == CELL_PROVING && s->handoff && e != CELL_EV_PROVED) {
+        if (e == CELL_EV_NOT_PROVED)
+            s->phase = CELL_QUIESCING; /* Once more, as long as the drain lasts. */
+        return 0;
+    }
     if (s->phase == CELL_PROVING) {
         if (e == CELL_EV_DEMAND || e == CELL_EV_NOT_PROVED) { /* The eviction is off. */
             s->phase = CELL_RESIDENT;
@@ -143,11 +162,13 @@ static unsigned step_running(struct cell_state *s, enum cell_event e)
 static unsigned step_stopping(struct cell_state *s, enum cell_event e)
 {
     if (e == CELL_EV_DEMAND) {
-        s->again = true;
+        s->again = !s->handoff;
         return 0;
     }
-    if (e == CELL_EV_RESET && s->cause == CELL_STOP_EVICT)
+    if (e == CELL_EV_RESET && s->cause == CELL_STOP_EVICT) {
         s->cause = CELL_STOP_RESET;
+        s->handoff = false;
+    }
     if (e != CELL_EV_STOPPED)
         return 0;
     s->runtime = false;
@@ -169,19 +190,45 @@ static unsigned step_stopping(struct cell_state *s, enum cell_event e)
     return CELL_DO_KEEP;
 }
 
+/* Nothing of it is in memory: it is given back and offered to others. */
+static unsigned step_handoff(struct cell_state *s, enum cell_event e)
+{
+    if (e == CELL_EV_RELEASED && s->phase != CELL_ADOPTING)
+        return sleep_as(s, CELL_ADOPTING) | CELL_DO_OFFER;
+    if (e == CELL_EV_KEPT && s->phase != CELL_ADOPTING)
+        return sleep_as(s, CELL_DORMANT);
+    if (e == CELL_EV_REMOTE && s->phase == CELL_ADOPTING)
+        return sleep_as(s, CELL_REMOTE) | CELL_DO_FORWARD;
+    if (e == CELL_EV_FAILED && s->phase == CELL_ADOPTING) /* Nobody took it: anybody may claim it. */
+        return sleep_as(s, CELL_INACTIVE) | CELL_DO_FAIL_CALLS;
+    return 0;
+}
+
+static unsigned step_asleep(struct cell_state *s, enum cell_event e)
+{
+    if (e == CELL_EV_ADOPTED) {
+        s->phase = CELL_DORMANT;
+        return 0;
+    }
+    if (e == CELL_EV_HAND_OFF && s->phase != CELL_REMOTE) {
+        s->phase = CELL_RELEASING;
+        return CELL_DO_RELEASE;
+    }
+    if (s->phase == CELL_REMOTE && e == CELL_EV_DEMAND)
+        return CELL_DO_FORWARD;
+    return e == (s->phase == CELL_REMOTE ? CELL_EV_RETRY : CELL_EV_DEMAND) ? wait_for_permit(s) : 0;
+}
+
 unsigned cell_step(struct cell_state *s, enum cell_event e)
 {
     if (e == CELL_EV_FENCE)
         return fence(s);
     switch (s->phase) {
     case CELL_INACTIVE:
-    case CELL_DORMANT: return e == CELL_EV_DEMAND ? wait_for_permit(s) : 0;
+    case CELL_DORMANT:
+    case CELL_REMOTE: return step_asleep(s, e);
     case CELL_WAITING_PERMIT:
     case CELL_WAITING_SLOT: return step_waiting(s, e);
-    case CELL_REMOTE:
-        if (e == CELL_EV_DEMAND)
-            return CELL_DO_FORWARD;
-        return e == CELL_EV_RETRY ? wait_for_permit(s) : 0;
     case CELL_RECOVERING:
         if (e == CELL_EV_GIVE_UP)
             return sleep_as(s, CELL_INACTIVE);
@@ -191,9 +238,14 @@ unsigned cell_step(struct cell_state *s, enum cell_event e)
     case CELL_RESTORING: return step_activating(s, e);
     case CELL_STARTING:
     case CELL_RESIDENT:
+    case CELL_QUIESCING:
     case CELL_PROVING: return step_running(s, e);
     case CELL_STOPPING: return step_stopping(s, e);
+    case CELL_RELEASING:
+    case CELL_ADOPTING: return step_handoff(s, e);
     case CELL_KEEPING:
+        if (s->handoff)
+            return step_handoff(s, e);
         if (e == CELL_EV_RELEASED)
             return sleep_as(s, CELL_INACTIVE);
         return e == CELL_EV_KEPT ? sleep_as(s, CELL_DORMANT) : 0;
@@ -217,6 +269,7 @@ static const struct {
     /* Without a permit when it was given back. */
     [CELL_STARTING] = {.permit_may = true, .slot = true, .runtime = true, .database = true},
     [CELL_RESIDENT] = {.slot = true, .runtime = true, .database = true},
+    [CELL_QUIESCING] = {.slot = true, .runtime = true, .database = true},
     [CELL_PROVING] = {.slot = true, .runtime = true, .database = true},
     [CELL_STOPPING] = {.slot = true, .runtime = true, .database = true},
     [CELL_KEEPING] = {.slot = true, .database = true},
@@ -237,6 +290,9 @@ const char *cell_state_check(const struct cell_state *s)
         return "code where there is none, or none where there is some";
     if (s->database != columns[s->phase].database)
         return "a database where there is none, or none where there is one";
+    if (s->handoff != (s->phase == CELL_QUIESCING) && s->phase != CELL_PROVING && s->phase != CELL_STOPPING &&
+        s->phase != CELL_KEEPING)
+        return "a handoff where there is none, or none where there is one";
     if (s->again && s->phase != CELL_STOPPING)
         return "a give-back outside of a stop";
     return NULL;
@@ -244,7 +300,7 @@ const char *cell_state_check(const struct cell_state *s)
 
 const char *cell_evict_refusal(const struct cell_evict_facts *f)
 {
-    if (!cell_phase_awake(f->phase))
+    if (!cell_phase_awake(f->phase) || f->phase == CELL_QUIESCING)
         return "cell_transitioning";
     if (f->active)
         return "cell_active";

@@ -1,7 +1,7 @@
 /* cell/machine.h: the phases of a cell. fleet.md 4.3, 4.8, 4.9. Values only: no I/O, no clock, no memory.
  *
- * No handoff: releasing and adopting are not here. Whoever drives the machine carries
- * the actions out in the order of their bits, after the state has changed. */
+ * Whoever drives the machine carries the actions out in the order of their bits, after the state has changed.
+ */
 #ifndef CELL_MACHINE_H
 #define CELL_MACHINE_H
 
@@ -17,10 +17,13 @@
     X(CELL_RESTORING, "restoring")                                                                           \
     X(CELL_STARTING, "starting")                                                                             \
     X(CELL_RESIDENT, "resident")                                                                             \
+    X(CELL_QUIESCING, "quiescing")                                                                           \
     X(CELL_PROVING, "ensuring_durability")                                                                   \
     X(CELL_STOPPING, "stopping")                                                                             \
     X(CELL_KEEPING, "snapshotting")                                                                          \
     X(CELL_DISCARDING, "discarding")                                                                         \
+    X(CELL_RELEASING, "releasing")                                                                           \
+    X(CELL_ADOPTING, "adopting")                                                                             \
     X(CELL_DORMANT, "dormant")                                                                               \
     X(CELL_REMOTE, "remote")                                                                                 \
     X(CELL_FENCED, "fenced")
@@ -47,6 +50,8 @@ enum cell_event {
     CELL_EV_STARTED,
     CELL_EV_START_FAILED,
     CELL_EV_EVICT, /* It is to leave memory; it is idle. */
+    CELL_EV_HAND_OFF, /* It is to go to another node: what was accepted ends, what comes waits. */
+    CELL_EV_ADOPTED, /* Another node handed it to us: ours, and not needed yet. */
     CELL_EV_PROVED,
     CELL_EV_NOT_PROVED,
     CELL_EV_STOPPED, /* The code is gone. */
@@ -75,8 +80,10 @@ enum cell_action {
     CELL_DO_CLOSE = 1 << 13, /* The database; no file is touched. */
     CELL_DO_FORWARD = 1 << 14, /* What waits goes to the other node. */
     CELL_DO_ADMIT = 1 << 15, /* Open what waits. */
-    CELL_DO_START = 1 << 16, /* These two call the code, which may answer at once: always last. */
-    CELL_DO_STOP = 1 << 17,
+    CELL_DO_RELEASE = 1 << 16, /* Fold what is left, give the record back. */
+    CELL_DO_OFFER = 1 << 17, /* Find a node that adopts it. */
+    CELL_DO_START = 1 << 18, /* These two call the code, which may answer at once: always last. */
+    CELL_DO_STOP = 1 << 19,
 };
 
 struct cell_state {
@@ -85,6 +92,7 @@ struct cell_state {
     bool permit, slot; /* Held. */
     bool runtime, database; /* There is one. */
     bool again; /* Demand came while it was being stopped for an eviction. */
+    bool handoff; /* From quiescing to snapshotting: it goes to another node. */
 };
 
 /* The next state, and what to do. An event that means nothing in a phase changes nothing: late completions

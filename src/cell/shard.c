@@ -38,6 +38,7 @@ void cell_forget(struct cell *c)
         cell_wire_unbind(CD_CONTAINER(k, struct cell_wire, of_cell));
     cd_link_remove(&c->turn);
     cd_link_remove(&c->queue);
+    cd_link_remove(&c->going);
     cell_route_drop(c);
     cd_free(c->scope);
     cd_free(c->script);
@@ -71,6 +72,8 @@ void cell_touch(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     bool idle = cell_phase_awake(c->state.phase) && !cell_active(c);
+    if (c->state.phase == CELL_QUIESCING)
+        cell_poke(c); /* Maybe that was the last it waited for. */
     if (idle == cd_link_linked(&c->idle))
         return;
     c->used_ns = io_now_ns(s->o.io);

@@ -39,6 +39,7 @@ static void grant(struct cell_shard *s)
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
     }
     cell_shard_evict_for(s);
+    cell_drain_go_on(s, false);
 }
 
 /* ---- Victims ---- */
@@ -177,6 +178,8 @@ static void turn(struct cell *c)
         if (!s->closing && (!cd_list_empty(&c->calls) || c->wake || c->look))
             cell_feed(c, CELL_EV_DEMAND);
     }
+    if (s->draining)
+        cell_leaving_turn(c);
     if (s->closing)
         cell_closing_turn(c);
     else if (!cd_list_empty(&s->slot_queue))
@@ -263,6 +266,7 @@ static void sweep_done(struct io_op *op, int status)
     cell_relays_look(s, now);
     cell_shard_evict_for(s);
     cell_chain_sweep(s);
+    cell_drain_go_on(s, true);
     if (s->o.limits.idle_ns > 0 && !s->press.engaged)
         evict_idle(s, UINT64_MAX, s->o.limits.idle_ns);
     if (s->closing) {
@@ -277,7 +281,7 @@ void cell_shard_stir(struct cell_shard *s)
 {
     bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
                  !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
-                 !cd_list_empty(&s->routes) || s->forwards.count > 0 || (s->closing && !s->fenced) ||
+                 !cd_list_empty(&s->routes) || s->forwards.count > 0 || ((s->closing || s->draining) && !s->fenced) ||
                  (s->chains.count > 0 && !s->closing && !s->fenced) ||
                  (s->o.limits.idle_ns > 0 && s->idle_count > 0);
     if (!waits || io_busy(&s->sweep.op))

@@ -379,6 +379,7 @@ static void stop_flow(void *arg)
         (void)io_sleep(s->control, IO_MS(5));
     if (s->poller != NULL)
         io_fiber_cancel(s->poller);
+    cli_serve_handoff(s);
     (void)ask(s, 0, s->shards, shard_stop, NULL);
     cli_serve_node_stop(s);
     while (s->current != NULL && s->current->users > 0)
@@ -401,6 +402,7 @@ void cli_serve_stop(struct serve *s)
     if (s->stopping)
         return;
     s->stopping = true;
+    s->stop_ns = io_now_ns(s->control);
     io_signal_wake(&s->node_news, IO_OK);
     __atomic_store_n(&s->draining, true, __ATOMIC_SEQ_CST);
     if (s->started)

@@ -2,6 +2,7 @@
  * on the control loop, and the cells of each shard. architecture.md 5; fleet.md Appendix B. */
 #include "cli/serve_internal.h"
 
+#include "cell/handoff.h"
 #include "cell/keeper.h"
 #include "cell/pressure.h"
 #include "cell/tunnel.h"
@@ -214,6 +215,8 @@ void cli_serve_node_start(struct serve *s)
                                          .arg = s};
     s->node = fleet_node_start(&opts);
     cell_tunnels_join(s->tunnels, s->control, s->node);
+    s->handoff = cell_handoff_new(&(struct cell_handoff_opts){
+        .io = s->control, .router = s->router, .node = s->node, .load = on_load, .arg = s});
 }
 
 static int node_wait(struct serve *s, const bool *what, struct cd_buf *why)
@@ -239,6 +242,15 @@ int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
     return node_wait(s, &s->node_ready, why);
 }
 
+void cli_serve_handoff(struct serve *s)
+{
+    const struct cli_settings *set = &s->c->settings;
+    uint64_t window = cli_num(set, CLI_SET_RELEASES);
+    if (s->handoff != NULL && s->node_ready)
+        cell_handoff_drain(s->handoff, s->stop_ns, cli_num(set, CLI_SET_SHUTDOWN_TOTAL_MS),
+                           window > UINT32_MAX ? UINT32_MAX : (unsigned)window);
+}
+
 void cli_serve_node_stop(struct serve *s)
 {
     struct io_op op = {0}, kept = {0};
@@ -252,6 +264,8 @@ void cli_serve_node_stop(struct serve *s)
     (void)io_await(&op, IO_FOREVER); /* A second at most. */
     fleet_node_stop(s->node, &op, NULL);
     (void)io_await(&op, IO_FOREVER); /* The log's own bounds end it. */
+    cell_handoff_free(s->handoff);
+    s->handoff = NULL;
     fleet_node_free(s->node);
     s->node = NULL;
 }

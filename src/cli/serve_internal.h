@@ -10,6 +10,7 @@
 #include "http/server.h"
 #include "js/site.h"
 
+struct cell_handoff;
 struct cell_keeper;
 struct cell_router;
 struct cell_shard;
@@ -56,6 +57,7 @@ struct serve {
     struct cell_router *router; /* owned */
     struct cell_tunnels *tunnels; /* owned */
     struct fleet_node *node; /* owned; NULL: not started */
+    struct cell_handoff *handoff; /* owned; NULL: not started */
     struct cell_keeper *keeper; /* owned; of the memory; NULL: not started */
     struct io_signal node_news;
     bool node_tested; /* The bucket is one that celld can work with. */
@@ -71,6 +73,7 @@ struct serve {
     struct io_timer watch_timer;
     bool started, stopping;
     bool draining; /* Atomic: shards look at it. */
+    uint64_t stop_ns; /* When that began. */
     uint64_t requests_max; /* CELLD_MAX_REQUESTS; UINT64_MAX: no bound. */
     uint64_t admitted; /* Requests that Workers have now, as far as there is a bound. Atomic. */
     bool adopting; /* One at a time. */
@@ -95,6 +98,8 @@ CD_MUST_USE int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why);
 CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
 /* On the control loop: the load block of the lease, and of /state. */
 void cli_serve_load(struct serve *s, struct store_load *load);
+/* In a fiber: hands the cells to other nodes, as far as there are any. */
+void cli_serve_handoff(struct serve *s);
 /* In a fiber, when the cells of all shards are closed. */
 void cli_serve_node_stop(struct serve *s);
 /* On the control loop, when a generation is served: wakes the cells that were hinted at before. */

@@ -295,6 +295,10 @@ static int round_of(struct pass *p, bool *have, bool *more)
         *more = false;
         return say(c, FLEET_CLAIM_NOT_OURS, "the record names no session of this node", "");
     }
+    if (c->look_only && (rule == FLEET_RULE_CREATE || rule == FLEET_RULE_TAKE || rule == FLEET_RULE_FINISH)) {
+        *more = false;
+        return say(c, FLEET_CLAIM_REFUSED, "the node is stopping", "");
+    }
     *more = true;
     int rc = IO_OK;
     switch (rule) {
@@ -387,4 +391,40 @@ int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_se
     cd_buf_deinit(&p->key);
     cd_free(p);
     return rc == IO_OK && !done ? IO_BUSY : rc;
+}
+
+int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
+                uint64_t epoch, uint64_t deadline_ns, uint64_t *taken)
+{
+    struct fleet_claim c = {
+        .io = io, .bucket = bucket, .self = self, .scope = scope, .deadline_ns = deadline_ns};
+    struct pass *p = cd_new(struct pass);
+    p->c = &c;
+    store_key_owner(&p->key, scope);
+    struct store_owner next = {.epoch = epoch + 1};
+    memcpy(next.session, self->session, sizeof next.session);
+    bool done = false;
+    int rc = IO_OK;
+    for (unsigned i = 0; rc == IO_OK && !done && i < RECONCILES_MAX; i++) {
+        rc = read_owner(p);
+        if (rc != IO_OK)
+            break;
+        done = p->exists && strcmp(p->owner.session, self->session) == 0 && p->owner.epoch > epoch;
+        *taken = done ? p->owner.epoch : epoch + 1;
+        if (done || CD_PLANT("fleet.adopt_unheard"))
+            break;
+        if (!p->exists || p->owner.session[0] != 0 || p->owner.epoch != epoch)
+            rc = CD_EFENCED;
+        else if (!fleet_authoritative(self->authority, io_now_ns(io)))
+            rc = IO_DENIED;
+        enum cas end = CAS_LOST;
+        if (rc == IO_OK)
+            rc = cas(p, &next, IO_PUT_IF_MATCH, &end);
+        if (rc == IO_OK && (end == CAS_NOT_COMMITTED || end == CAS_UNKNOWN))
+            rc = IO_TIMEDOUT;
+        done = rc == IO_OK && end == CAS_APPLIED;
+    }
+    cd_buf_deinit(&p->key);
+    cd_free(p);
+    return rc == IO_OK && !done && !CD_PLANT("fleet.adopt_unheard") ? IO_BUSY : rc;
 }

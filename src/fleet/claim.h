@@ -57,6 +57,7 @@ struct fleet_claim {
     const struct fleet_self *self; /* In */
     struct fleet_finished *finished; /* In: of this loop; may be NULL. */
     struct cd_str scope; /* In; borrowed until the call returns. */
+    bool look_only; /* In: claims nothing, recovers nothing: REMOTE, or REFUSED (a node that drains, 9.2). */
     bool only_ours; /* In: takes the cell only when the record names a session of this node (9.10). */
     uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
     uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */
@@ -82,5 +83,11 @@ CD_MUST_USE int fleet_claim(struct fleet_claim *c);
  * again. */
 CD_MUST_USE int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
                               struct cd_str scope, uint64_t epoch, uint64_t deadline_ns);
+
+/* In a fiber: takes a cell that another node has just given back, {"", epoch} -> {us, epoch + 1} (10.5).
+ * IO_OK: the record names us at *taken, also when it did so before. CD_EFENCED: it names another session or
+ * epoch; IO_DENIED: this node has no authority; any other status: the outcome is unknown, ask again. */
+CD_MUST_USE int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
+                            struct cd_str scope, uint64_t epoch, uint64_t deadline_ns, uint64_t *taken);
 
 #endif

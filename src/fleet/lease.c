@@ -148,6 +148,7 @@ static void serialise(struct fleet_lease *l, struct cd_buf *out)
         .seq = a->seq,
         .ttl_ms = l->o.ttl_ms,
         .peer_protocol = FLEET_PEER_PROTOCOL,
+        .paced_handoff = l->addr[0] != 0,
         .ephemeral = l->o.ephemeral,
         .has_log = l->has_log && !CD_PLANT("fleet.renewal_drops_log"),
     };
@@ -391,6 +392,14 @@ void fleet_lease_fence(struct fleet_lease *l, const char *cause)
 {
     struct fleet_lease_event e = {.kind = FLEET_LEASE_LOST, .cause = cause};
     (void)step(l, &e);
+}
+
+void fleet_lease_refresh(struct fleet_lease *l)
+{
+    if (is_over(l) || !l->m.acquired)
+        return;
+    l->m.wanted++; /* A publication of what the lease has already. */
+    io_signal_wake(&l->nudge, IO_OK);
 }
 
 bool fleet_lease_held(const struct fleet_lease *l)

@@ -48,6 +48,8 @@ void fleet_lease_publish(struct fleet_lease *l, const struct store_log_record *l
                          io_done_fn *done);
 /* Another part found that the session is over ("node_log_sealed_fence"). cause is a literal. */
 void fleet_lease_fence(struct fleet_lease *l, const char *cause);
+/* Writes what the hook load tells now, at once instead of at the next renewal (9.2). */
+void fleet_lease_refresh(struct fleet_lease *l);
 bool fleet_lease_held(const struct fleet_lease *l); /* Acquired and not fenced; says nothing of the clock. */
 
 #endif

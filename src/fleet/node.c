@@ -387,6 +387,12 @@ const struct fleet_secret *fleet_node_secret(const struct fleet_node *n)
     return n->o.sole ? NULL : &n->secret;
 }
 
+void fleet_node_refresh(struct fleet_node *n)
+{
+    if (n->lease != NULL)
+        fleet_lease_refresh(n->lease);
+}
+
 struct log *fleet_node_log(struct fleet_node *n)
 {
     return n->log;

@@ -69,6 +69,8 @@ struct fleet_peer_server *fleet_node_peers(struct fleet_node *n);
 struct fleet_peer_client *fleet_node_caller(struct fleet_node *n);
 /* For clients of other loops: from ready to fleet_node_free. NULL when sole. */
 const struct fleet_secret *fleet_node_secret(const struct fleet_node *n);
+/* What the hook load tells is written to the lease at once (9.2). On the control loop. */
+void fleet_node_refresh(struct fleet_node *n);
 /* After every cell and every feed of the log was closed: seals the log where nothing is missing in the
  * prefixes (9.3), else leaves it to recovery, and ends the lease. Also while it still starts, or after a
  * halt. Once. */

@@ -13,7 +13,7 @@ static bool same(const struct cell_state *a, const struct cell_state *b)
 {
     return a->phase == b->phase && (a->cause == b->cause || a->phase != CELL_STOPPING) &&
            a->permit == b->permit && a->slot == b->slot && a->runtime == b->runtime &&
-           a->database == b->database && a->again == b->again;
+           a->database == b->database && a->again == b->again && a->handoff == b->handoff;
 }
 
 static void add(struct reach *r, const struct cell_state *s)
@@ -91,6 +91,38 @@ static void test_a_call_during_an_eviction_gives_the_cell_back(void **state)
     assert_true(s.database && s.slot);
 }
 
+static void test_a_handoff_is_not_given_back(void **state)
+{
+    (void)state;
+    struct cell_state s = {.phase = CELL_RESIDENT, .slot = true, .runtime = true, .database = true};
+    assert_int_equal(cell_step(&s, CELL_EV_HAND_OFF), 0);
+    assert_int_equal(s.phase, CELL_QUIESCING);
+    assert_int_equal(cell_step(&s, CELL_EV_DEMAND), 0); /* It waits for the next owner. */
+    assert_int_equal(cell_step(&s, CELL_EV_EVICT), CELL_DO_PROVE);
+    assert_int_equal(cell_step(&s, CELL_EV_DEMAND), 0);
+    assert_int_equal(cell_step(&s, CELL_EV_NOT_PROVED), 0);
+    assert_int_equal(cell_step(&s, CELL_EV_EVICT), CELL_DO_PROVE);
+    assert_int_equal(cell_step(&s, CELL_EV_PROVED), CELL_DO_STOP);
+    assert_int_equal(cell_step(&s, CELL_EV_DEMAND), 0);
+    assert_int_equal(cell_step(&s, CELL_EV_STOPPED), CELL_DO_KEEP);
+    assert_int_equal(cell_step(&s, CELL_EV_RELEASED), CELL_DO_DROP_SLOT | CELL_DO_OFFER);
+    assert_int_equal(cell_step(&s, CELL_EV_REMOTE), CELL_DO_FORWARD);
+    assert_int_equal(s.phase, CELL_REMOTE);
+}
+
+static void test_a_cell_that_is_not_in_memory_is_handed_off_too(void **state)
+{
+    (void)state;
+    struct cell_state s = {.phase = CELL_DORMANT};
+    assert_int_equal(cell_step(&s, CELL_EV_HAND_OFF), CELL_DO_RELEASE);
+    assert_int_equal(cell_step(&s, CELL_EV_DEMAND), 0);
+    assert_int_equal(cell_step(&s, CELL_EV_RELEASED), CELL_DO_OFFER);
+    assert_int_equal(cell_step(&s, CELL_EV_FAILED), CELL_DO_FAIL_CALLS); /* Nobody took it. */
+    assert_int_equal(s.phase, CELL_INACTIVE);
+    assert_int_equal(cell_step(&s, CELL_EV_ADOPTED), 0);
+    assert_int_equal(s.phase, CELL_DORMANT);
+}
+
 static void test_who_may_be_evicted(void **state)
 {
     (void)state;
@@ -114,4 +146,6 @@ static void test_who_may_be_evicted(void **state)
 CD_TESTS(machine, cmocka_unit_test(test_every_event_in_every_state_keeps_it_consistent),
          cmocka_unit_test(test_fenced_is_final),
          cmocka_unit_test(test_a_call_during_an_eviction_gives_the_cell_back),
+         cmocka_unit_test(test_a_handoff_is_not_given_back),
+         cmocka_unit_test(test_a_cell_that_is_not_in_memory_is_handed_off_too),
          cmocka_unit_test(test_who_may_be_evicted))
