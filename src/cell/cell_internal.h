@@ -413,10 +413,12 @@ void cell_owned_free(struct cell_shard *s);
 void cell_owned_note(struct cell *c); /* Its database is about to close: what is known of its alarm. */
 void cell_give(struct cell *c); /* DO_RELEASE */
 void cell_offer(struct cell *c); /* DO_OFFER */
+bool cell_quiet(const struct cell *c); /* What it had accepted has ended; its log goes on. */
 void cell_leaving_turn(struct cell *c); /* One cell of a shard that drains. */
 void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the window; look: for new ones. */
 /* evict.c: folded up to at, a successor could restore it (5.8); the record goes to nobody. */
-CD_MUST_USE bool cell_restorable(struct cell_flow *f, uint64_t epoch, uint64_t txid, struct log_restore *plan);
+CD_MUST_USE bool cell_restorable(struct cell_flow *f, uint64_t epoch, uint64_t txid,
+                                 struct log_restore *plan);
 CD_MUST_USE bool cell_give_back(struct cell_flow *f, uint64_t epoch, bool settled);
 
 /* retire.c: awake, its alarm is as storage says: settles what wake/ may hold. */

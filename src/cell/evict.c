@@ -103,7 +103,8 @@ static void keep(struct cell_flow *f)
     }
     if (f->cell != NULL && whole && (wrote || release)) {
         struct db_position at = db_position(c->db);
-        whole = (release && CD_PLANT("cell.release_unfolded")) || cell_restorable(f, at.epoch, at.txid, &plan);
+        whole =
+            (release && CD_PLANT("cell.release_unfolded")) || cell_restorable(f, at.epoch, at.txid, &plan);
     }
     if (f->cell == NULL)
         return;

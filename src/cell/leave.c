@@ -3,10 +3,9 @@
  * Residents first, those with the most requests before others, then what is in no memory: each is quiesced,
  * proven, stopped, folded, given back, and offered to the control loop, which finds a node that adopts it.
  * What comes for it meanwhile waits, and follows it. */
-#include "cell/cell_internal.h"
-
 #include <stdlib.h>
 
+#include "cell/cell_internal.h"
 #include "fleet/waker.h"
 
 /* ---- What this session owns ---- */
@@ -147,8 +146,7 @@ void cell_offer(struct cell *c)
 
 /* ---- Which, and when ---- */
 
-/* What it had accepted has ended. */
-static bool quiet(const struct cell *c)
+bool cell_quiet(const struct cell *c)
 {
     unsigned queued = 0;
     for (struct cd_link *k = cd_list_first(&c->calls); k != NULL; k = cd_list_next(&c->calls, k))
@@ -158,7 +156,7 @@ static bool quiet(const struct cell *c)
 
 void cell_leaving_turn(struct cell *c)
 {
-    if (c->state.phase == CELL_QUIESCING && quiet(c))
+    if (c->state.phase == CELL_QUIESCING && cell_quiet(c))
         cell_feed(c, CELL_EV_EVICT);
 }
 

@@ -72,8 +72,8 @@ void cell_touch(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     bool idle = cell_phase_awake(c->state.phase) && !cell_active(c);
-    if (c->state.phase == CELL_QUIESCING)
-        cell_poke(c); /* Maybe that was the last it waited for. */
+    if (c->state.phase == CELL_QUIESCING && cell_quiet(c))
+        cell_poke(c);
     if (idle == cd_link_linked(&c->idle))
         return;
     c->used_ns = io_now_ns(s->o.io);

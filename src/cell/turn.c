@@ -279,11 +279,11 @@ static void sweep_done(struct io_op *op, int status)
 
 void cell_shard_stir(struct cell_shard *s)
 {
-    bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
-                 !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
-                 !cd_list_empty(&s->routes) || s->forwards.count > 0 || ((s->closing || s->draining) && !s->fenced) ||
-                 (s->chains.count > 0 && !s->closing && !s->fenced) ||
-                 (s->o.limits.idle_ns > 0 && s->idle_count > 0);
+    bool waits =
+        !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) || !cd_list_empty(&s->slot_queue) ||
+        !cd_list_empty(&s->recovering) || !cd_list_empty(&s->routes) || s->forwards.count > 0 ||
+        ((s->closing || s->draining) && !s->fenced) || (s->chains.count > 0 && !s->closing && !s->fenced) ||
+        (s->o.limits.idle_ns > 0 && s->idle_count > 0);
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "fleet/claim.h"
+#include "fleet/claim_rule.h"
 #include "store/retry.h"
 
 /* ---- Budgets ---- */
@@ -103,8 +104,7 @@ void fleet_drain_release(struct fleet_drain_token *t, struct cd_str baseline)
 
 static bool lives(const struct store_lease *l, const struct fleet_self *self, int64_t now_ms)
 {
-    return now_ms >= 0 && l->expires_ms + self->ahead_ms > (uint64_t)now_ms &&
-           strcmp(l->node, self->node) != 0;
+    return !fleet_lease_dead(l, now_ms, self->authority->ahead_ms, false) && strcmp(l->node, self->node) != 0;
 }
 
 bool fleet_may_receive(const struct store_lease *l, const struct fleet_self *self, int64_t now_ms)
@@ -137,7 +137,7 @@ static void add(struct pass *p, const struct store_lease *l)
         return;
     struct fleet_receiver *r = &p->out[(*p->count)++];
     *r =
-        (struct fleet_receiver){.until_ms = (int64_t)l->expires_ms,
+        (struct fleet_receiver){.until_ms = (int64_t)(l->expires_ms + p->self->authority->ahead_ms),
                                 .cells = l->load.resident_cells == STORE_ABSENT ? 0 : l->load.resident_cells};
     fleet_peer_of_lease(&r->peer, l);
     (void)snprintf(r->session, sizeof r->session, "%s/%s", l->node, l->generation);
