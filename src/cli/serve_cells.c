@@ -194,25 +194,30 @@ void cli_serve_node_start(struct serve *s)
         .high_mib =
             cli_is_set(set, CLI_SET_MAX_RSS_MB) ? cli_num(set, CLI_SET_MAX_RSS_MB) : CELL_HIGH_DEFAULT,
         .release = !cd_str_eq(ownership, CD_STR("sticky"))});
-    const struct fleet_node_opts opts = {.io = s->control,
-                                         .data_dir = cd_buf_str(&s->data_dir),
-                                         .node = set->value[CLI_SET_NODE].text,
-                                         .addr = cd_buf_str(&s->advertise),
-                                         .public_peers =
-                                             cli_given(&s->c->parsed, CLI_UNSAFE_PUBLIC_ADVERTISE) ||
-                                             cli_num(set, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
-                                         .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
-                                         .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
-                                         .pipeline = pipeline(set, dev),
-                                         .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
-                                         .sole = dev,
-                                         .tested = on_tested,
-                                         .ready = on_ready,
-                                         .halt = on_halt,
-                                         .hint = on_hint,
-                                         .load = on_load,
-                                         .folded = on_folded,
-                                         .arg = s};
+    const struct fleet_node_opts opts = {
+        .io = s->control,
+        .data_dir = cd_buf_str(&s->data_dir),
+        .node = set->value[CLI_SET_NODE].text,
+        .addr = cd_buf_str(&s->advertise),
+        .public_peers = cli_given(&s->c->parsed, CLI_UNSAFE_PUBLIC_ADVERTISE) ||
+                        cli_num(set, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
+        .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
+        .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
+        .pipeline = pipeline(set, dev),
+        .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
+        .followers = !cd_str_eq(set->value[CLI_SET_DURABILITY].text, CD_STR("bucket")),
+        .flush_ms = cli_num(set, CLI_SET_LOG_FLUSH_MS),
+        .window = cli_num(set, CLI_SET_LOG_WINDOW),
+        .window_bytes = cli_num(set, CLI_SET_LOG_WINDOW_BYTES),
+        .backstop_ms = cli_num(set, CLI_SET_LOG_EVICT_BACKSTOP_MS),
+        .sole = dev,
+        .tested = on_tested,
+        .ready = on_ready,
+        .halt = on_halt,
+        .hint = on_hint,
+        .load = on_load,
+        .folded = on_folded,
+        .arg = s};
     s->node = fleet_node_start(&opts);
     cell_tunnels_join(s->tunnels, s->control, s->node);
     s->handoff = cell_handoff_new(&(struct cell_handoff_opts){

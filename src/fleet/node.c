@@ -89,6 +89,12 @@ static uint64_t log_stored(void *arg)
     return n->log == NULL ? 0 : log_want_stored(n->log);
 }
 
+static void log_member_failed(void *arg, const char *node)
+{
+    struct fleet_node *n = arg;
+    fleet_ensemble_failed(&n->ensemble, node);
+}
+
 static void log_rows_durable(void *arg, struct log_durable *d)
 {
     struct fleet_node *n = arg;
@@ -142,6 +148,12 @@ static int sweep_own_pass(struct fleet_node *n)
 static int sweep_pass(struct fleet_node *n)
 {
     return fleet_sweep_pass(&n->sweep);
+}
+
+static int ensemble_pass(struct fleet_node *n)
+{
+    n->ensemble.log = n->log;
+    return fleet_ensemble_pass(&n->ensemble);
 }
 
 static int waker_pass(struct fleet_node *n)
@@ -210,11 +222,13 @@ static void make_self(struct fleet_node *n)
     fleet_key_make(&n->key, n->o.io);
     memcpy(n->self.generation, n->key.generation, sizeof n->self.generation);
     (void)snprintf(n->self.session, sizeof n->self.session, "%s/%s", n->self.node, n->self.generation);
-    n->recoverer = log_recoverer_new(&(struct log_recoverer_opts){.io = n->o.io,
-                                                                  .bucket = n->bucket,
-                                                                  .session = cd_str(n->self.session),
-                                                                  .sole = n->o.sole,
-                                                                  .ahead_ms = &n->authority.ahead_ms});
+    n->recoverer =
+        log_recoverer_new(&(struct log_recoverer_opts){.io = n->o.io,
+                                                       .bucket = n->bucket,
+                                                       .session = cd_str(n->self.session),
+                                                       .sole = n->o.sole,
+                                                       .ahead_ms = &n->authority.ahead_ms,
+                                                       .peers = n->o.sole ? NULL : &n->ensemble.peers});
     fleet_finisher_init(&n->finisher, n->o.io, n->recoverer);
     n->self.finisher = &n->finisher;
     n->sweep = (struct fleet_sweep){.io = n->o.io,
@@ -230,6 +244,12 @@ static void make_self(struct fleet_node *n)
                                     .arg = n};
 }
 
+static bool may_follow(void *arg)
+{
+    const struct fleet_node *n = arg;
+    return n->ready && !n->halted && fleet_authoritative(&n->authority, io_now_ns(n->o.io));
+}
+
 static void make_peers(struct fleet_node *n)
 {
     n->probed = (struct fleet_probed){.key = &n->key, .node = n->self.node, .advertise = n->addr};
@@ -238,6 +258,13 @@ static void make_peers(struct fleet_node *n)
     fleet_peer_server_open(n->peers, &n->secret, n->self.node, n->self.generation);
     n->caller = fleet_peer_client_new(&(struct fleet_peer_client_opts){
         .io = n->o.io, .secret = &n->secret, .source = cd_str(n->self.node), .public_ok = n->o.public_peers});
+    n->ensemble.caller = n->caller;
+    n->ensemble.follower = log_follower_new(&(struct log_follower_opts){.io = n->o.io,
+                                                                        .bucket = n->bucket,
+                                                                        .data_dir = cd_str(n->data_dir),
+                                                                        .node = cd_str(n->self.node),
+                                                                        .may = may_follow,
+                                                                        .arg = n});
 }
 
 static void make_log(struct fleet_node *n)
@@ -272,6 +299,12 @@ static void make_log(struct fleet_node *n)
                                         .session = cd_str(n->self.session),
                                         .pipeline = n->o.pipeline,
                                         .target_bytes = n->o.batch_bytes,
+                                        .flush_ns = IO_MS(n->o.flush_ms),
+                                        .window = n->o.window,
+                                        .window_bytes = n->o.window_bytes,
+                                        .backstop_ns = IO_MS(n->o.backstop_ms),
+                                        .peers = n->o.sole ? NULL : &n->ensemble.peers,
+                                        .member_failed = log_member_failed,
                                         .arg = n,
                                         .publish = log_publish,
                                         .fence = log_fence,
@@ -313,6 +346,8 @@ static void start_flow(void *arg)
         task_start(n, "sweep_own", 0, sweep_own_pass);
         task_start(n, "sweep", SWEEP_NS, sweep_pass);
         task_start(n, "waker", IO_MS(n->o.waker_tick_ms), waker_pass);
+        if (n->o.followers && !n->o.sole)
+            task_start(n, "ensemble", IO_SEC(1), ensemble_pass);
         n->ready = true;
         fleet_peer_server_ready(n->peers);
         n->o.ready(n->o.arg);
@@ -358,6 +393,9 @@ struct fleet_node *fleet_node_start(const struct fleet_node_opts *o)
     io_signal_init(&n->changed);
     n->peers = fleet_peer_server_new(o->io);
     fleet_probe_serve(n->peers, &n->probed);
+    n->ensemble = (struct fleet_ensemble){.io = o->io, .bucket = n->bucket, .self = &n->self};
+    fleet_ensemble_init(&n->ensemble);
+    fleet_ensemble_serve(&n->ensemble, n->peers);
     n->starting = io_spawn(o->io, "node_start", start_flow, n);
     return n;
 }

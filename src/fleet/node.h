@@ -35,6 +35,9 @@ struct fleet_node_opts {
     uint64_t waker_tick_ms; /* CELLD_WAKER_TICK_MS */
     unsigned pipeline; /* CELLD_LOG_PIPELINE */
     uint64_t fold_ms; /* CELLD_LOG_FOLD_MS */
+    bool followers; /* CELLD_DURABILITY=fleet: other nodes prove writes; without one the bucket does. */
+    uint64_t flush_ms, window, window_bytes; /* CELLD_LOG_FLUSH_MS, _WINDOW, _WINDOW_BYTES */
+    uint64_t backstop_ms; /* CELLD_LOG_EVICT_BACKSTOP_MS; 0: 2000 */
     uint64_t batch_bytes; /* Of a batch and a slot; 0: LOG_TARGET_BYTES. For tests, like fold. */
     struct log_folder_limits fold;
     bool sole; /* The bucket is private to this process: other sessions are dead (`celld dev`). */

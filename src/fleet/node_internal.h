@@ -3,6 +3,7 @@
 #define FLEET_NODE_INTERNAL_H
 
 #include "fleet/data_dir.h"
+#include "fleet/ensemble.h"
 #include "fleet/finish.h"
 #include "fleet/key.h"
 #include "fleet/node.h"
@@ -37,6 +38,7 @@ struct fleet_node {
     struct fleet_probed probed;
     struct fleet_peer_server *peers;
     struct fleet_peer_client *caller; /* NULL: not yet, or sole. */
+    struct fleet_ensemble ensemble; /* Its follower is NULL when sole. */
     /* Made by the start in this order, ended by the stop in the other. NULL: not there. */
     struct log_recoverer *recoverer;
     struct fleet_finisher finisher;

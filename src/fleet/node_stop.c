@@ -102,6 +102,9 @@ static void close_next(struct fleet_node *n)
     if (n->recoverer != NULL)
         log_recoverer_free(n->recoverer);
     n->recoverer = NULL;
+    log_follower_free(n->ensemble.follower);
+    n->ensemble.follower = NULL;
+    fleet_ensemble_deinit(&n->ensemble);
     fleet_sweep_deinit(&n->sweep);
     fleet_waker_deinit(&n->waker);
     fleet_data_dir_close(&n->data);

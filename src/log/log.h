@@ -34,6 +34,7 @@ struct log_opts {
     uint64_t window, window_bytes; /* Backlog at which cutting waits; 0: 8192, 64 MiB. */
     uint64_t backstop_ns; /* CELLD_LOG_EVICT_BACKSTOP_MS: an append that takes longer failed. 0: 2 s. */
     const struct log_peers *peers; /* NULL: there is no ensemble, ever. Outlives the log. */
+    void (*member_failed)(void *arg, const char *node); /* An append to it; may be NULL. */
     void *arg;
     /* Puts the log record into the session's own lease (6.2). Ends with IO_OK when the CAS was applied,
      * CD_EFENCED when the lease is lost; after anything else the leader asks again (open) or leaves the log

@@ -37,6 +37,8 @@ static void failed(struct ship *s, const struct ship_lane *lane, const char *why
         return;
     cd_event_to(l->io, CD_WARN, "log", "ensemble_degraded", CD_Z("member", lane->peer.node),
                 CD_U("log_epoch", s->log_epoch), CD_Z("error", why));
+    if (l->opts.member_failed != NULL)
+        l->opts.member_failed(l->opts.arg, lane->peer.node);
     log_degrade(l);
 }
 

@@ -1,11 +1,13 @@
 #include "town.h"
 
+#include "fleet/peer.h"
 #include "log/fold.h"
 #include "support/test.h"
 
 #define SCOPE RIG_SCOPE
 #define KEY "cells/Counter:a/owner.json"
 #define DATA "/data"
+#define PEER_PORT 82u
 #define FILE_ DATA "/db.sqlite"
 
 /* ---- The truth ---- */
@@ -245,15 +247,32 @@ static void hint(void *arg, struct cd_str scope)
     ((struct town_node *)arg)->hints++;
 }
 
+static void on_internal(void *arg, struct http_exchange *x)
+{
+    struct town_node *n = arg;
+    if (!fleet_peer_server_handle(fleet_node_peers(n->node), x))
+        http_answer_text(x, 404, "text/plain", CD_STR("nothing here"));
+}
+
 static void boot(struct io *io, void *arg)
 {
     struct town_node *n = arg;
     (void)sim_bucket(io, "");
     n->lives++;
     n->leaving = n->ready = n->halted = false;
+    if (n->town->followers) {
+        int rc =
+            http_server_open(&n->internal, io, &(struct io_addr){.port = PEER_PORT}, 0, NULL, on_internal, n);
+        if (rc != 0)
+            n->internal = NULL; /* It dies in this very call. */
+        (void)snprintf(n->addr, sizeof n->addr, "%s:%u", sim_node_name(n->sim), PEER_PORT);
+    }
     n->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
                                                          .data_dir = CD_STR(DATA),
                                                          .node = cd_str(n->id),
+                                                         .addr = cd_str(n->addr),
+                                                         .followers = n->town->followers,
+                                                         .flush_ms = 1000,
                                                          .ttl_ms = TOWN_TTL_MS,
                                                          .waker_tick_ms = 5000,
                                                          .pipeline = 2,
@@ -265,13 +284,25 @@ static void boot(struct io *io, void *arg)
                                                          .arg = n});
 }
 
-static void node_stopped(struct io_op *op, int status)
+static void internal_stopped(struct io_op *op, int status)
 {
     (void)status;
     struct town_node *n = CD_CONTAINER(op, struct town_node, closing);
+    if (n->internal != NULL)
+        http_server_free(n->internal);
+    n->internal = NULL;
     fleet_node_free(n->node);
     n->node = NULL;
     n->stops++;
+}
+
+static void node_stopped(struct io_op *op, int status)
+{
+    struct town_node *n = CD_CONTAINER(op, struct town_node, closing);
+    if (n->internal != NULL)
+        http_server_stop(n->internal, 0, &n->closing, internal_stopped);
+    else
+        internal_stopped(op, status);
 }
 
 static void feed_closed(struct io_op *op, int status)

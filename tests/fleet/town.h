@@ -7,12 +7,13 @@
 
 #include "base/rng.h"
 #include "fleet/node.h"
+#include "http/server.h"
 #include "io_sim/sim_store.h"
 #include "log/feed.h"
 #include "log/restore.h"
 #include "ltx/rig.h"
 
-#define TOWN_NODES 2u
+#define TOWN_NODES 3u
 #define TOWN_ROWS 4096u
 #define TOWN_TTL_MS 6000u
 
@@ -27,6 +28,8 @@ struct town_node {
     bool configured;
     /* Of this life. */
     struct fleet_node *node;
+    struct http_server *internal; /* NULL: no followers in this town. */
+    char addr[64];
     struct log_feed *feed;
     struct io_fiber *actor;
     struct io_op closing;
@@ -47,6 +50,7 @@ struct town {
     unsigned rows;
     unsigned acked; /* The newest acknowledged row; 0: none. */
     uint64_t epoch; /* Of the record. */
+    bool followers; /* Set after town_open: nodes follow each other's logs. */
     bool calm; /* Processes that fenced are not started again. */
 };
 
