@@ -143,17 +143,30 @@ static int prove(struct activation *a)
     return io_await(&w.op, io_now_ns(a->io) + IO_SEC(10));
 }
 
+/* A row is acknowledged: it descends from the newest that is, or it is an ancestor of that. The latter is one
+ * whose slot a successor has read: who is dead by a clock that jumped may hear of it later than that. */
+static void acknowledge(struct activation *a)
+{
+    struct town *t = a->n->town;
+    bool late = descends(t, t->acked, a->row), fork = !late && !descends(t, a->row, t->acked);
+    if (fork)
+        fprintf(stderr,
+                "row %u (of %u) by %s in epoch %llu, the record is at %llu, acknowledged is %u (of %u)\n",
+                a->row, t->parent[a->row], a->n->id, (unsigned long long)a->epoch,
+                (unsigned long long)t->epoch, t->acked, t->parent[t->acked]);
+    CHECK(!fork); /* Nobody acknowledged what the other has not seen. */
+    if (!late)
+        t->acked = a->row;
+    a->n->acks++;
+}
+
 /* The output gate: proven, and with authority at this very instant. */
 static int gate(struct activation *a)
 {
     int rc = prove(a);
-    struct town *t = a->n->town;
     if (rc == IO_OK && fleet_authoritative(fleet_node_authority(a->n->node), io_now_ns(a->io)) &&
-        !a->n->leaving) {
-        CHECK(descends(t, a->row, t->acked)); /* Nobody else acknowledged something that we have not seen. */
-        t->acked = a->row;
-        a->n->acks++;
-    }
+        !a->n->leaving)
+        acknowledge(a);
     return rc;
 }
 
