@@ -9,6 +9,7 @@
 
 #define RETRY_NS IO_SEC(1) /* Between tries of a step of the start that the store did not let through. */
 #define BOOT_RECOVERY_NS IO_SEC(60) /* Of one attempt; the lease tries again for ever. */
+#define FOLLOWER_GC_NS IO_SEC(600) /* fleet.md 6.10 */
 #define SWEEP_NS IO_SEC(30)
 
 void fleet_node_halt(struct fleet_node *n, enum fleet_halt how, const char *why)
@@ -154,6 +155,11 @@ static int ensemble_pass(struct fleet_node *n)
 {
     n->ensemble.log = n->log;
     return fleet_ensemble_pass(&n->ensemble);
+}
+
+static int follower_gc_pass(struct fleet_node *n)
+{
+    return log_follower_gc(n->ensemble.follower);
 }
 
 static int waker_pass(struct fleet_node *n)
@@ -348,6 +354,8 @@ static void start_flow(void *arg)
         task_start(n, "waker", IO_MS(n->o.waker_tick_ms), waker_pass);
         if (n->o.followers && !n->o.sole)
             task_start(n, "ensemble", IO_SEC(1), ensemble_pass);
+        if (!n->o.sole)
+            task_start(n, "follower_gc", FOLLOWER_GC_NS, follower_gc_pass);
         n->ready = true;
         fleet_peer_server_ready(n->peers);
         n->o.ready(n->o.arg);

@@ -23,7 +23,7 @@ struct fleet_task {
     struct io_fiber *fiber; /* NULL: ended. */
 };
 
-enum { FLEET_TASKS_MAX = 4 };
+enum { FLEET_TASKS_MAX = 5 };
 
 struct fleet_node {
     struct fleet_node_opts o;

@@ -17,17 +17,20 @@ struct log_follower *log_follower_new(const struct log_follower_opts *o)
     return f;
 }
 
+void followed_free(struct followed *s)
+{
+    cd_free(s->dir);
+    cd_free(s->kept);
+    cd_free(s);
+}
+
 void log_follower_free(struct log_follower *f)
 {
     if (f == NULL)
         return;
     CD_ASSERT(f->busy == 0);
-    for (struct cd_map_node *n = cd_map_first(&f->followed); n != NULL; n = cd_map_next(n)) {
-        struct followed *s = cd_map_value(n);
-        cd_free(s->dir);
-        cd_free(s->kept);
-        cd_free(s);
-    }
+    for (struct cd_map_node *n = cd_map_first(&f->followed); n != NULL; n = cd_map_next(n))
+        followed_free(cd_map_value(n));
     cd_map_deinit(&f->followed);
     cd_free(f->data_dir);
     cd_free(f->node);
@@ -53,13 +56,13 @@ static struct followed *followed_of(struct log_follower *f, struct cd_str sessio
     return s;
 }
 
-/* With the lock of the session, and its fragment loaded. Not 0: without it. */
-static int enter(struct log_follower *f, struct cd_str session, struct followed **out)
+int followed_enter(struct log_follower *f, struct cd_str session, struct followed **out)
 {
     struct followed *s = followed_of(f, session);
     uint64_t deadline = io_now_ns(f->o.io) + LOCK_NS;
     int rc = 0;
     f->busy++;
+    s->users++;
     while (rc == 0 && s->locked) {
         struct io_op op = {0};
         io_signal_wait(&s->unlocked, f->o.io, &op, NULL);
@@ -67,6 +70,7 @@ static int enter(struct log_follower *f, struct cd_str session, struct followed 
     }
     if (rc != 0) {
         f->busy--;
+        s->users--;
         return rc;
     }
     s->locked = true;
@@ -74,9 +78,10 @@ static int enter(struct log_follower *f, struct cd_str session, struct followed 
     return 0;
 }
 
-static void leave(struct followed *s)
+void followed_leave(struct followed *s)
 {
     s->locked = false;
+    s->users--;
     s->f->busy--;
     io_signal_wake(&s->unlocked, IO_OK);
 }
@@ -95,8 +100,7 @@ static int failed(struct followed *s, const char *what, int rc, struct cd_buf *a
 
 /* ---- Append ---- */
 
-/* Reads the leader's lease. *lease NULL: there is none, or it is no lease. */
-static int lease_read(struct followed *s, struct store_lease **lease)
+int followed_lease(struct followed *s, struct store_lease **lease)
 {
     struct cd_str node;
     struct cd_buf key = {0};
@@ -144,7 +148,7 @@ static uint64_t first_batch_of(const struct log_append *a)
 static int authorise(struct followed *s, const struct log_append *a, enum log_follow what, bool *ok)
 {
     struct store_lease *lease = NULL;
-    int rc = lease_read(s, &lease);
+    int rc = followed_lease(s, &lease);
     if (rc == 0 && what == LOG_FOLLOW_VERIFY) {
         *ok = log_follow_verified(&s->v, a, lease, s->f->o.node);
         s->v.verified = *ok;
@@ -219,11 +223,11 @@ int log_follower_append(struct log_follower *f, struct cd_str body, struct cd_bu
     struct followed *s;
     if (log_append_read(&a, body, answer) != 0)
         return 400;
-    int rc = enter(f, a.leader, &s);
+    int rc = followed_enter(f, a.leader, &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = append(s, &a, answer);
-    leave(s);
+    followed_leave(s);
     return rc;
 }
 
@@ -269,11 +273,11 @@ int log_follower_seal(struct log_follower *f, struct cd_str body, struct cd_buf 
         cd_buf_addf(answer, "no seal request");
         return 400;
     }
-    int rc = enter(f, cd_str(leader), &s);
+    int rc = followed_enter(f, cd_str(leader), &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = seal(s, log_epoch, answer);
-    leave(s);
+    followed_leave(s);
     return rc;
 }
 
@@ -307,10 +311,10 @@ int log_follower_tail(struct log_follower *f, struct cd_str body, struct cd_buf 
                     LOG_TAIL_FORMAT);
         return 400;
     }
-    rc = enter(f, cd_str(leader), &s);
+    rc = followed_enter(f, cd_str(leader), &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = tail(s, answer);
-    leave(s);
+    followed_leave(s);
     return rc;
 }

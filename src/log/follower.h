@@ -30,4 +30,10 @@ CD_MUST_USE int log_follower_append(struct log_follower *f, struct cd_str body, 
 CD_MUST_USE int log_follower_seal(struct log_follower *f, struct cd_str body, struct cd_buf *answer);
 CD_MUST_USE int log_follower_tail(struct log_follower *f, struct cd_str body, struct cd_buf *answer);
 
+/* In a fiber, every ten minutes: gives up the batches of fragments that nobody will ask for any more: the
+ * session is finished, or its leader has gone on to another ensemble (fleet.md 6.10). That they take no
+ * appends stays on the disk for a day. Where the lease or a directory cannot be read, all is kept. IO_OK or
+ * IO_CANCELED. */
+CD_MUST_USE int log_follower_gc(struct log_follower *f);
+
 #endif

@@ -313,6 +313,20 @@ int followed_forget(struct followed *s)
     return rc;
 }
 
+int followed_remove(struct followed *s)
+{
+    struct io *io = s->f->o.io;
+    struct cd_buf path = {0};
+    int rc = followed_forget(s);
+    if (rc == IO_OK)
+        rc = io_path_remove(io, path_of(&path, s, STATE));
+    if (rc == IO_OK || rc == IO_NOENT)
+        rc = io_path_remove(io, s->dir);
+    s->loaded = s->chained = false;
+    cd_buf_deinit(&path);
+    return rc == IO_NOENT ? IO_OK : rc;
+}
+
 void followed_trim(struct followed *s)
 {
     for (size_t i = s->count; i > 0; i--)

@@ -111,6 +111,20 @@ void log_fragment_took(struct log_fragment *f, const struct log_take *t)
     CD_ASSERT(f->base <= f->end);
 }
 
+enum log_closed log_fragment_closed(const struct log_fragment *f, const struct store_lease *lease,
+                                    struct cd_str generation)
+{
+    if (lease == NULL)
+        return LOG_CLOSED_NOT;
+    if (!cd_str_eq(cd_str(lease->generation), generation))
+        return LOG_CLOSED_SESSION; /* A lease is installed over a session only when that is finished. */
+    if (!lease->has_log)
+        return LOG_CLOSED_NOT;
+    if (lease->log.state == STORE_LOG_SEALED)
+        return LOG_CLOSED_SESSION;
+    return f->epoch != 0 && lease->log.epoch > f->epoch ? LOG_CLOSED_EPOCH : LOG_CLOSED_NOT;
+}
+
 /* ---- state.json ---- */
 
 void log_fragment_write(struct cd_buf *to, const struct log_fragment *f)

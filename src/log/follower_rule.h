@@ -55,6 +55,17 @@ void log_follow_take(struct log_take *t, const struct log_fragment *f, const str
 /* Batches up to end are on the disk. */
 void log_fragment_took(struct log_fragment *f, const struct log_take *t);
 
+/* ---- The end ---- */
+
+enum log_closed {
+    LOG_CLOSED_NOT, /* Somebody may ask for it yet, or it cannot be known. */
+    LOG_CLOSED_EPOCH, /* The session lives with a later log epoch: its batches are in the bucket. */
+    LOG_CLOSED_SESSION, /* It is finished, for ever. */
+};
+/* lease: as it was read; NULL: there is none. */
+enum log_closed log_fragment_closed(const struct log_fragment *f, const struct store_lease *lease,
+                                    struct cd_str generation);
+
 /* ---- Files ---- */
 
 /* state.json */

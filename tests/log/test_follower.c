@@ -58,7 +58,7 @@ static void life(struct one *o, void (*run)(struct one *o))
         sim_crash_wait(o->node, SIM_POWER);
         sim_restart(o->node, false);
     }
-    assert_true(sim_run_until(o->sim, over, o, IO_SEC(60)));
+    assert_true(sim_run_until(o->sim, over, o, IO_SEC(48 * 3600)));
 }
 
 static const struct log_append second = {.log_epoch = 2, .first_batch = 5};
@@ -209,6 +209,70 @@ static void test_a_damaged_file_is_never_certified_until_its_range_came_again(vo
     sim_free(o.sim);
 }
 
+/* ---- What nobody asks for any more ---- */
+
+static void check_held(struct one *o, uint64_t base, uint64_t end)
+{
+    struct log_tail t;
+    struct cd_buf body = {0};
+    CHECK_INT(log_follower_gc(o->f), IO_OK);
+    CHECK_INT(follow_tail(o->f, &t, &body), 200);
+    CHECK(t.epoch == 2 && t.complete && t.base == base && t.end == end && t.count == end - base);
+    cd_buf_deinit(&body);
+}
+
+static void gives_up_an_old_epoch(struct one *o)
+{
+    struct log_append_answer a;
+    struct store_lease lease = follow_lease(2);
+    CHECK_INT(follow_append(o->f, &second, 5, 8, &a), 200);
+    check_held(o, 4, 8);
+    lease.log.state = STORE_LOG_RECOVERING; /* Now it counts. */
+    lease.log.may_have_fleet_acks = true;
+    memcpy(lease.log.claimant, OTHER, sizeof OTHER);
+    follow_lease_put(o->sim, &lease);
+    check_held(o, 4, 8);
+    lease = follow_lease(3);
+    follow_lease_put(o->sim, &lease);
+    sim_store_rule(o->sim, &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "get", .pattern = "*"});
+    check_held(o, 4, 8); /* Nobody knows. */
+    sim_store_heal(o->sim);
+    check_held(o, 8, 8);
+    lease = follow_lease(2); /* What it gave up it does not take again. */
+    follow_lease_put(o->sim, &lease);
+    CHECK_INT(follow_append(o->f, &second, 9, 9, &a), 200);
+    CHECK(!a.ok && a.end == 8);
+}
+
+static void keeps_the_seal_for_a_day(struct one *o)
+{
+    struct log_append_answer a;
+    struct log_tail t;
+    struct cd_buf body = {0};
+    CHECK_INT(follow_append(o->f, &second, 9, 9, &a), 200);
+    CHECK(!a.ok && a.end == 8);
+    struct store_lease lease = follow_lease(2);
+    lease.log = (struct store_log_record){.state = STORE_LOG_SEALED, .epoch = 2, .seal = 1};
+    follow_lease_put(o->sim, &lease);
+    check_held(o, 8, 8);
+    CHECK_INT(io_sleep(o->io, IO_SEC(24 * 3600 - 1)), IO_OK);
+    check_held(o, 8, 8);
+    CHECK_INT(io_sleep(o->io, IO_SEC(2)), IO_OK);
+    CHECK_INT(log_follower_gc(o->f), IO_OK);
+    CHECK_INT(follow_tail(o->f, &t, &body), 200);
+    CHECK(t.epoch == 0 && t.end == 0);
+    cd_buf_deinit(&body);
+}
+
+static void test_what_nobody_asks_for_is_given_up_and_its_seal_is_kept_for_a_day(void **state)
+{
+    (void)state;
+    struct one o = {0};
+    life(&o, gives_up_an_old_epoch);
+    life(&o, keeps_the_seal_for_a_day);
+    sim_free(o.sim);
+}
+
 /* ---- Every schedule ---- */
 
 static void test_random_lives_keep_what_they_confirmed(void **state)
@@ -270,5 +334,6 @@ CD_TESTS(follower, cmocka_unit_test(test_what_was_confirmed_is_there_after_a_pow
          cmocka_unit_test(test_a_seal_of_an_epoch_that_was_never_held_stops_its_adoption),
          cmocka_unit_test(test_appends_need_authority_and_seals_do_not),
          cmocka_unit_test(test_a_damaged_file_is_never_certified_until_its_range_came_again),
+         cmocka_unit_test(test_what_nobody_asks_for_is_given_up_and_its_seal_is_kept_for_a_day),
          cmocka_unit_test(test_random_lives_keep_what_they_confirmed),
          cmocka_unit_test(test_foreign_bytes_are_refused))
