@@ -31,11 +31,12 @@ static bool shipped(void *arg)
     return k.log_epoch != 0 && k.proven_batch > k.durable_batch;
 }
 
-static void open_town(struct town *t, uint64_t seed)
+static void open_town(struct town *t, uint64_t seed, bool steady)
 {
     static const char *const ids[] = {"a", "b", "c"};
     town_open(t, seed);
     t->followers = true;
+    t->steady = steady;
     for (unsigned i = 0; i < TOWN_NODES; i++) {
         town_start(t, i, ids[i], ids[i]);
         assert_true(sim_run_until(t->sim, town_ready, &t->node[i], IO_SEC(60)));
@@ -55,41 +56,150 @@ static bool somebody_writes(void *arg)
     return writer(arg) != NULL;
 }
 
-static bool taken_over(void *arg)
+/* The record names both others, and they have proven more than the bucket. */
+static bool shipped_to_both(void *arg)
 {
-    struct town *t = arg;
-    for (unsigned i = 0; i < TOWN_NODES; i++)
-        if (t->node[i].acks > 0)
-            return true;
-    return false;
+    struct town_node *n = arg;
+    struct cd_buf key = {0};
+    struct sim_object o;
+    store_key_lease(&key, cd_str(n->id));
+    bool both = shipped(n) && sim_store_get_truth(n->town->sim, cd_buf_str(&key), &o);
+    cd_buf_deinit(&key);
+    if (!both)
+        return false;
+    struct store_lease *l = cd_new(struct store_lease);
+    both = store_lease_read(l, cd_str(n->id), o.body, NULL) == 0 && l->log.ensemble_count == 2;
+    cd_free(l);
+    return both;
 }
+
+/* Somebody writes through two followers. */
+static struct town_node *ship(struct town *t)
+{
+    assert_true(sim_run_until(t->sim, somebody_writes, t, IO_SEC(60)));
+    struct town_node *w = writer(t);
+    assert_true(sim_run_until(t->sim, shipped_to_both, w, IO_SEC(90)));
+    return w;
+}
+
+static struct town_node *another(struct town_node *n)
+{
+    struct town *t = n->town;
+    return n == &t->node[0] ? &t->node[1] : &t->node[0];
+}
+
+/* The writer dies with its disk, nobody restarts; whether somebody else acknowledges then. What the actors
+ * restore is checked by them. */
+static bool taken_over_from(struct town_node *w)
+{
+    struct town *t = w->town;
+    t->calm = true;
+    sim_crash_wait(w->sim, SIM_POWER);
+    for (unsigned i = 0; i < TOWN_NODES; i++)
+        t->node[i].acks = 0;
+    sim_store_heal(t->sim);
+    return sim_run_until(t->sim, somebody_writes, t, IO_SEC(120));
+}
+
+static const struct sim_store_rule no_slots = {.effect = SIM_STORE_DOWN, .op = "put", .pattern = "log/*"};
 
 static void test_followers_acknowledge_through_an_outage_and_witness_for_a_lost_disk(void **state)
 {
     (void)state;
     struct town t;
-    open_town(&t, 1);
-    assert_true(sim_run_until(t.sim, somebody_writes, &t, IO_SEC(60)));
-    struct town_node *w = writer(&t);
-    assert_true(sim_run_until(t.sim, shipped, w, IO_SEC(60)));
+    open_town(&t, 1, true);
+    struct town_node *w = ship(&t);
     struct log_numbers before, after;
     log_numbers(fleet_node_log(w->node), &before);
     unsigned acks = w->acks;
     /* No slot gets through; leases do, so everybody stays who he is. */
-    sim_store_rule(t.sim,
-                   &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "put", .pattern = "log/*"});
+    sim_store_rule(t.sim, &no_slots);
     sim_run_for(t.sim, IO_SEC(5));
     log_numbers(fleet_node_log(w->node), &after);
     assert_int_equal(after.durable_slot, before.durable_slot);
     assert_true(w->acks >= acks + 5 && after.proven_batch > after.durable_batch);
-    /* Its machine is lost with its disk: only the followers have the rest. */
-    t.calm = true;
-    sim_crash_wait(w->sim, SIM_POWER);
-    for (unsigned i = 0; i < TOWN_NODES; i++)
-        t.node[i].acks = 0;
-    sim_store_heal(t.sim);
-    assert_true(sim_run_until(t.sim, taken_over, &t, IO_SEC(120))); /* The actors check what they restore. */
+    assert_true(taken_over_from(w)); /* Only the followers have the rest. */
     assert_true(sim_marks(t.sim, "recover.batch_of_witness") > 0);
+    town_close(&t);
+}
+
+static void test_a_batch_needs_all_members(void **state)
+{
+    (void)state;
+    struct town t;
+    open_town(&t, 2, true);
+    struct town_node *w = ship(&t);
+    sim_store_rule(t.sim, &no_slots);
+    sim_pause(another(w)->sim, IO_MS(1500)); /* Shorter than what ends an ensemble. */
+    sim_run_for(t.sim, IO_MS(200));
+    unsigned acks = w->acks;
+    sim_run_for(t.sim, IO_SEC(1));
+    assert_int_equal(w->acks, acks);
+    sim_run_for(t.sim, IO_SEC(2));
+    assert_true(w->acks > acks);
+    town_close(&t);
+}
+
+static void test_a_leader_that_was_taken_for_dead_credits_nothing_more(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct town t;
+        open_town(&t, seed, false);
+        struct town_node *w = ship(&t);
+        sim_clock_step(another(w)->sim, 30000); /* Whose clock says that its lease is long over. */
+        sim_run_for(t.sim, IO_SEC(20));
+        assert_int_equal(w->fences, 1);
+        town_close(&t);
+    }
+}
+
+static void test_a_loss_of_all_followers_is_declared_by_name(void **state)
+{
+    (void)state;
+    struct town t;
+    struct log_numbers k;
+    struct cd_buf key = {0};
+    struct sim_object o;
+    open_town(&t, 3, true);
+    struct town_node *w = ship(&t);
+    log_numbers(fleet_node_log(w->node), &k);
+    store_key_log(&key, cd_str(fleet_node_self(w->node)->session));
+    cd_buf_addf(&key, "loss/e%llu.json", (unsigned long long)k.log_epoch);
+    sim_store_rule(t.sim, &no_slots);
+    sim_run_for(t.sim, IO_SEC(3));
+    t.calm = t.lossy = true;
+    for (unsigned i = 0; i < TOWN_NODES; i++)
+        sim_crash_wait(t.node[i].sim, SIM_POWER);
+    sim_store_heal(t.sim);
+    for (unsigned i = 0; i < TOWN_NODES; i++) {
+        t.node[i].ready = false;
+        t.node[i].acks = 0;
+        if (&t.node[i] != w)
+            sim_restart(t.node[i].sim, true);
+    }
+    assert_true(sim_run_until(t.sim, somebody_writes, &t, IO_SEC(180)));
+    assert_true(sim_store_get_truth(t.sim, cd_buf_str(&key), &o));
+    cd_buf_deinit(&key);
+    town_close(&t);
+}
+
+static void test_batches_of_all_ensembles_are_history(void **state)
+{
+    (void)state;
+    struct town t;
+    struct log_numbers before, after;
+    open_town(&t, 4, true);
+    struct town_node *w = ship(&t);
+    sim_run_for(t.sim, IO_SEC(3));
+    log_numbers(fleet_node_log(w->node), &before);
+    t.calm = true;
+    sim_crash_wait(another(w)->sim, SIM_POWER);
+    sim_run_for(t.sim, IO_SEC(1));
+    assert_true(sim_run_until(t.sim, shipped, w, IO_SEC(60)));
+    log_numbers(fleet_node_log(w->node), &after);
+    assert_true(after.log_epoch > before.log_epoch);
+    assert_true(taken_over_from(w)); /* One follower is left, and no row is in an object. */
     town_close(&t);
 }
 
@@ -100,7 +210,7 @@ static void test_nodes_that_come_and_go_lose_nothing(void **state)
     unsigned acks = 0;
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct town t;
-        open_town(&t, seed);
+        open_town(&t, seed, false);
         sim_store_set(t.sim, &(struct sim_store_opts){.latency_ns = IO_MS(10),
                                                       .jitter_ns = IO_MS(20),
                                                       .fail_ppm = 10000,
@@ -124,4 +234,8 @@ static void test_nodes_that_come_and_go_lose_nothing(void **state)
 
 CD_TESTS(ensemble, cmocka_unit_test(test_members_stay_and_others_come_by_load_and_then_by_hash),
          cmocka_unit_test(test_followers_acknowledge_through_an_outage_and_witness_for_a_lost_disk),
+         cmocka_unit_test(test_a_batch_needs_all_members),
+         cmocka_unit_test(test_a_leader_that_was_taken_for_dead_credits_nothing_more),
+         cmocka_unit_test(test_a_loss_of_all_followers_is_declared_by_name),
+         cmocka_unit_test(test_batches_of_all_ensembles_are_history),
          cmocka_unit_test(test_nodes_that_come_and_go_lose_nothing))

@@ -98,6 +98,9 @@ static int restore_it(struct activation *a, const struct fleet_claim *c)
     CHECK(r.end == LOG_RESTORE_DONE || r.end == LOG_RESTORE_NO_DATA);
     unsigned row = r.end == LOG_RESTORE_DONE ? row_in_file(a->io) : 0;
     CHECK(row <= t->rows);
+    if (t->lossy)
+        t->acked = row;
+    t->lossy = false;
     if (t->epoch == c->epoch) /* Else somebody took the cell meanwhile, and we are about to hear of it. */
         CHECK(descends(t, row, t->acked)); /* No acknowledged row is ever lost. */
     a->epoch = c->epoch;
@@ -198,7 +201,8 @@ static void actor_flow(void *arg)
             n->claims++;
             rc = restore_it(&a, &c);
         }
-        for (uint64_t i = cd_rng_below(rng, 6); rc == IO_OK && i > 0 && !n->leaving; i--) {
+        for (uint64_t i = n->town->steady ? UINT64_MAX : cd_rng_below(rng, 6);
+             rc == IO_OK && i > 0 && !n->leaving; i--) {
             for (uint64_t k = 1 + cd_rng_below(rng, 3); k > 0; k--)
                 write_row(&a);
             rc = gate(&a);
@@ -289,7 +293,7 @@ static void boot(struct io *io, void *arg)
                                                          .ttl_ms = TOWN_TTL_MS,
                                                          .waker_tick_ms = 5000,
                                                          .pipeline = 2,
-                                                         .fold_ms = 3000,
+                                                         .fold_ms = n->town->steady ? 600000 : 3000,
                                                          .sole = n->sole,
                                                          .ready = ready,
                                                          .halt = halt,

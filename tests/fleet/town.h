@@ -51,6 +51,8 @@ struct town {
     unsigned acked; /* The newest acknowledged row; 0: none. */
     uint64_t epoch; /* Of the record. */
     bool followers; /* Set after town_open: nodes follow each other's logs. */
+    bool lossy; /* Acknowledged rows may be lost now: what is restored next is what counts. */
+    bool steady; /* Set after town_open: an activation goes on, and nothing is folded meanwhile. */
     bool calm; /* Processes that fenced are not started again. */
 };
 
