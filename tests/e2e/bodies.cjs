@@ -3,7 +3,7 @@
 const http = require('node:http');
 const path = require('node:path');
 const zlib = require('node:zlib');
-const { check, equal, ok, program, run } = require('./harness.cjs');
+const { check, equal, ok, program, run, until } = require('./harness.cjs');
 
 const runtime = path.join(__dirname, '../runtime');
 
@@ -26,7 +26,7 @@ check('bodies', async () => {
         response.end(zlib.gzipSync('from far away '.repeat(100)));
     });
     await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-    const config = { script: 'bodies', flags: [], handlerBudgetMs: 500, bindings: [{ type: 'plain_text', name: 'ORIGIN', text: `http://127.0.0.1:${upstream.address().port}` }] };
+    const config = { script: 'bodies', flags: [], handlerBudgetMs: 500, bindings: [{ type: 'service', name: 'SELF', service: 'bodies', entrypoint: '' }, { type: 'plain_text', name: 'ORIGIN', text: `http://127.0.0.1:${upstream.address().port}` }] };
     const p = program('../runtime/js_run', ['--config', JSON.stringify(config), '--listen', '0', `${runtime}/bodies.mjs`]);
     const port = Number((await p.line(/(\d+)/))[1]);
 
@@ -53,6 +53,8 @@ check('bodies', async () => {
     const error = await ask(port, '/error');
     equal(error.status, 500);
     equal(error.body.toString(), 'Worker failed: Return value from serve handler must not be an error response (like Response.error())');
+    equal((await ask(port, '/caller')).body.toString(), 'left');
+    await until(() => `${p.stdout}${p.stderr}`.includes('waitUntil() did not settle within 0.5 seconds of the answer.'), 'the end of what the call left behind');
     const [never, held, slow, stalled] = (await Promise.all(late)).map(({ status, body }) => `${status} ${body}`);
     for (const over of [never, held]) equal(over, '500 Worker failed: the handler did not settle within 0.5 seconds');
     equal(slow, '200 ');

@@ -1,6 +1,6 @@
 // Bodies of requests and responses; e2e/bodies.cjs asks.
 export default {
-    async fetch(request, env) {
+    async fetch(request, env, ctx) {
         const { pathname, search } = new URL(request.url);
         switch (pathname) {
             case '/text': return new Response(await request.text());
@@ -28,6 +28,8 @@ export default {
                 scheduler.wait(1700).then(() => writable.getWriter().close());
                 return new Response(readable);
             }
+            case '/callee': ctx.waitUntil(scheduler.wait(60000)); return new Response('left');
+            case '/caller': return env.SELF.fetch('http://x/callee');
             case '/held': { // A WebSocket that it holds gives it no time.
                 const [, socket] = Object.values(new WebSocketPair());
                 socket.accept();

@@ -76,6 +76,7 @@ export class Context {
         this.gate = null; // the input gate, of a cell's
         this.cell = null; // cells.js: whose context it is
         this.holds = 1;
+        this.background = 0; // of them: promises given to waitUntil()
         this.ended = false;
         this.waiting = null; // ids of operations in progress
         this.timers = null; // Map: id -> timer
@@ -99,14 +100,15 @@ export class Context {
     }
     waitUntil(promise) {
         this.hold();
-        then(
-            resolved(promise),
-            () => this.release(),
-            (error) => {
-                report('waitUntil', error);
-                this.release();
-            },
-        );
+        this.background++;
+        const done = () => {
+            this.background--;
+            this.release();
+        };
+        then(resolved(promise), done, (error) => {
+            report('waitUntil', error);
+            done();
+        });
     }
     onEnd(fn) {
         (this.atEnd ??= new Set()).add(fn);

@@ -11,7 +11,7 @@ import { Call, Deferred, Failure, Group, classReceiver, failedCall, objectReceiv
 import { lendWebSocket } from './websocket.js';
 import { ExecutionContext, entrypoint, entrypointHandler } from './worker.js';
 
-const { event_open, message_copy } = host;
+const { event_open, message_copy, now } = host;
 
 const DEPTH_MAX = 16;
 const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
@@ -28,6 +28,7 @@ export function callContext(id, depth) {
     context.leave = () => {
         if (left) return;
         left = true;
+        context.settledAt = now();
         context.release();
     };
     return context;

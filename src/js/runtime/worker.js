@@ -174,6 +174,7 @@ export function sweep() {
     const at = now();
     eachContext((context) => {
         context.cell?.sweep(at);
+        if (context.leave !== null) return sweepCall(context, at);
         if (context.task === null || context.sockets > 0) return;
         context.startedAt ??= at; // Seen for the first time: a few seconds in the event's favour.
         if (at - (context.settledAt ?? context.startedAt) < limits.handlerBudgetMs) return;
@@ -181,14 +182,20 @@ export function sweep() {
             report('fetch', new Error(`The handler did not settle within ${limits.handlerBudgetMs / 1000} seconds.`));
             answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: the handler did not settle within ${limits.handlerBudgetMs / 1000} seconds`);
         } else {
-            const seconds = limits.handlerBudgetMs / 1000;
-            if (context.task.reader === null || context.task.answered) {
-                report('waitUntil', new Error(`waitUntil() did not settle within ${seconds} seconds of the answer.`));
-            } else if (event_still(context.id) < limits.handlerBudgetMs) return; // Somebody still reads the answer.
-            else report('response body', new Error(`Nothing could come of the response body for ${seconds} seconds: nobody works on it.`));
+            if (context.task.reader === null || context.task.answered) reportLate();
+            else if (event_still(context.id) < limits.handlerBudgetMs) return; // Somebody still reads the answer.
+            else report('response body', new Error(`Nothing could come of the response body for ${limits.handlerBudgetMs / 1000} seconds: nobody works on it.`));
         }
         context.end();
     });
+}
+const reportLate = () => report('waitUntil', new Error(`waitUntil() did not settle within ${limits.handlerBudgetMs / 1000} seconds of the answer.`));
+
+// A call ends with its caller; what its waitUntil() promised has its own time after that. Who holds a stub of it, holds it.
+function sweepCall(context, at) {
+    if (context.settledAt === null || context.holds > context.background || at - context.settledAt < limits.handlerBudgetMs) return;
+    reportLate();
+    context.end();
 }
 
 // Content-Length: 0 tells of a body without bytes.
