@@ -160,7 +160,12 @@ uint64_t js_next_task_ns(const struct js_isolate *js); /* UINT64_MAX: none. */
  * lives. It stays in force until js_resume, which the isolate's thread calls outside of JavaScript. */
 void js_terminate(struct js_isolate *js);
 void js_resume(struct js_isolate *js);
+/* Whether JavaScript is being unwound. V8 does not say so before JavaScript met the request, so never inside
+ * of a host function that it was made during. */
 bool js_terminating(struct js_isolate *js);
+/* Whether js_terminate was called in this turn. For host functions that take long: they end early, and
+ * JavaScript is unwound when it goes on. */
+bool js_terminate_asked(const struct js_isolate *js);
 
 /* eval and new Function; they are allowed at first. */
 void js_allow_eval(struct js_isolate *js, bool allowed);

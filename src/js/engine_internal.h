@@ -154,6 +154,7 @@ struct js_isolate {
     std::shared_ptr<js_tasks> tasks;
     unsigned catchers; /* js_try and host functions that are open. */
     unsigned turns;
+    std::atomic<bool> terminate_asked{false};
     js_heap_state heap_state;
     uint64_t heap_limit; /* As configured. */
     int64_t external; /* Of js_external_memory. */

@@ -197,7 +197,7 @@ static size_t on_heap_limit(void *data, size_t current, size_t initial)
     } else {
         js->heap_state = JS_HEAP_EXHAUSTED;
         next = current + LAST_ALLOCATION_MAX;
-        js->v8->TerminateExecution();
+        js_terminate(js);
     }
     if (js->hooks != nullptr && js->hooks->heap != nullptr)
         js->hooks->heap(js, js->heap_state);
@@ -362,7 +362,8 @@ void js_turn_end(js_turn *t)
     turn *open = reinterpret_cast<turn *>(t->opaque);
     js_isolate *js = open->js;
     CD_ASSERT(js->turns > 0);
-    js->turns--;
+    if (--js->turns == 0)
+        js->terminate_asked = false;
     js->context.Get(js->v8)->Exit();
     open->~turn();
     js->v8->Exit();
@@ -435,17 +436,24 @@ uint64_t js_next_task_ns(const js_isolate *js)
 
 void js_terminate(js_isolate *js)
 {
+    js->terminate_asked = true;
     js->v8->TerminateExecution();
 }
 
 void js_resume(js_isolate *js)
 {
+    js->terminate_asked = false;
     js->v8->CancelTerminateExecution();
 }
 
 bool js_terminating(js_isolate *js)
 {
     return js->v8->IsExecutionTerminating();
+}
+
+bool js_terminate_asked(const js_isolate *js)
+{
+    return js->terminate_asked;
 }
 
 void js_allow_eval(js_isolate *js, bool allowed)

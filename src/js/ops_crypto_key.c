@@ -43,7 +43,7 @@ void js_crypto_return_key(struct js_args *a, EVP_PKEY *pkey)
 /* Called between the steps of a search for primes: a worker that is to be stopped is. */
 static int generate_step(EVP_PKEY_CTX *ctx)
 {
-    return js_terminating(EVP_PKEY_CTX_get_app_data(ctx)) ? 0 : 1;
+    return js_terminate_asked(EVP_PKEY_CTX_get_app_data(ctx)) ? 0 : 1;
 }
 
 /* crypto_key_generate(type, curve or bits, exponent): a private key, or undefined. type: OpenSSL's: "RSA",

@@ -58,7 +58,7 @@ int js_op_crypto_modexp(struct js_args *a)
 static int prime_step(int what, int count, BN_GENCB *cb)
 {
     (void)what, (void)count;
-    return js_terminating(BN_GENCB_get_arg(cb)) ? 0 : 1;
+    return js_terminate_asked(BN_GENCB_get_arg(cb)) ? 0 : 1;
 }
 
 /* crypto_prime(bits, safe, add, rem): a prime p, (p - 1) / 2 too when safe, and p % add == rem. */

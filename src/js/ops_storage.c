@@ -26,7 +26,7 @@ static const struct js_handle_type handle_type = {.name = "storage", .close = on
 
 static bool interrupted(void *arg)
 {
-    return js_terminating(arg);
+    return js_terminate_asked(arg);
 }
 
 uint64_t js_storage_open(struct js_worker *w, const struct js_storage_opts *opts)

@@ -178,6 +178,38 @@ static void test_an_endless_promise_chain_is_ended_from_another_thread(void **st
     killed("(async () => { for (;;) { running(); await null } })()", true);
 }
 
+/* What a long host function sees: V8 says nothing of it before JavaScript goes on. */
+static int long_work(struct js_args *a)
+{
+    CHECK(!js_terminate_asked(a->js));
+    (void)say_running(a);
+    while (!js_terminate_asked(a->js))
+        sched_yield();
+    return 0;
+}
+
+static void test_a_host_function_sees_that_its_turn_was_ended(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pthread_t thread;
+    js_value fn, v;
+    fixture_open(&f);
+    struct killer k = {.js = f.js};
+    CHECK_INT(js_function_new(f.js, long_work, &k, &fn), 0);
+    CHECK_INT(js_set_text(f.js, js_global(f.js), "work", fn), 0);
+    CHECK_INT(pthread_create(&thread, NULL, kill_when_running, &k), 0);
+    CHECK_INT(js_run(f.js, CD_STR("try { work(); for (;;) ; } catch { for (;;) ; }"), "a.js", &v), JS_THREW);
+    CHECK(js_try_terminated(&f.caught));
+    pthread_join(thread, NULL);
+    fixture_leave(&f);
+    CHECK(!js_terminate_asked(f.js));
+    js_resume(f.js);
+    fixture_enter(&f);
+    RUN_IS(&f, "'alive'", "alive");
+    fixture_close(&f);
+}
+
 static void test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed(void **state)
 {
     (void)state;
@@ -545,6 +577,7 @@ CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_two_threads_have_an_isolate_each),
          cmocka_unit_test(test_an_endless_loop_is_ended_from_another_thread),
          cmocka_unit_test(test_an_endless_promise_chain_is_ended_from_another_thread),
+         cmocka_unit_test(test_a_host_function_sees_that_its_turn_was_ended),
          cmocka_unit_test(test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed),
          cmocka_unit_test(test_a_full_heap_runs_on_in_its_reserve_and_recovers),
          cmocka_unit_test(test_an_exhausted_heap_ends_the_turn_not_the_process),
