@@ -79,12 +79,12 @@ const each = async (program, count, what) => {
     return { said, refused };
 };
 
-const resident = Number(process.env.E2E_RESIDENT ?? 60); // 2,000 in a long run.
+const resident = Number(process.env.E2E_RESIDENT ?? 24); // 2,000 in a long run.
 check(`the memory limit is reached with ${resident} objects: the node sheds and goes on, and nothing is lost`, async () => {
     const bucket = `file://${fresh('bucket')}`;
-    const block = Math.round(((256 << 20) / resident)); // So that they, and not the program, are most of it.
+    const block = Math.round(((160 << 20) / resident)); // So that they, and not the program, are most of it.
     await deploy(project(HOLDER(block), ['Holder']), bucket);
-    const limits = { CELLD_HEAP_LIMIT_MB: '1024', CELLD_MAX_RESIDENT_CELLS: '8000', CELLD_OPERATION_DEADLINE_MS: '4000', CELLD_TTL_MS: '4000' };
+    const limits = { CELLD_HEAP_LIMIT_MB: '1024', CELLD_MAX_RESIDENT_CELLS: '8000', CELLD_OPERATION_DEADLINE_MS: '1000', CELLD_TTL_MS: '4000' };
     let program = await start(bucket, { ...limits, CELLD_MAX_RSS_MB: '0' });
     const empty = (await program.state()).in_use_bytes;
     for (const [i, sum] of (await each(program, resident, () => 'add/1')).said) equal(sum, 1, `c${i}`);
@@ -94,14 +94,14 @@ check(`the memory limit is reached with ${resident} objects: the node sheds and 
     equal(before.residents.length, resident);
     equal(before.shedding, null);
     const full = before.in_use_bytes;
-    ok(full > empty + (200 << 20), `${resident} objects take ${full - empty} bytes`);
+    ok(full > empty + (120 << 20), `${resident} objects take ${full - empty} bytes`);
     await program.stop();
 
     // Six in ten are left when it has shed enough.
     const limit = Math.round((empty + (full - empty) * 0.6) / 0.8 / 1048576);
     ok(limit * 1048576 < full * 0.95, `the limit would be ${limit} MiB of ${full >> 20}`);
     program = await start(bucket, { ...limits, CELLD_MAX_RSS_MB: String(limit) });
-    await program.json('/armed/arm/8000');
+    await program.json('/armed/arm/3000');
     let most = 0;
     let shedding = null;
     let watching = true;
@@ -123,11 +123,31 @@ check(`the memory limit is reached with ${resident} objects: the node sheds and 
     ok(after.node_load.shed_cells > 0, 'cells were shed');
     ok(after.in_use_bytes <= limit * 1048576, `${after.in_use_bytes} bytes in use, the limit is ${limit} MiB`);
     console.log(`     ${empty >> 20} MiB empty, ${full >> 20} MiB with all, limit ${limit} MiB: ${after.in_use_bytes >> 20} MiB and ${after.occupied} objects of at most ${most}, ${after.node_load.shed_cells} shed, ${refused} refused`);
-    const again = await each(program, resident, () => 'add/0');
-    for (const [i, sum] of again.said) equal(sum, said.get(i), `c${i}`);
     await until(async () => (await program.ask('/armed/rings')).text === '1', 'the alarm of an object that may have gone', 60000);
     await program.stop();
+    // What was shed went into the bucket: a node with room has all of it.
+    program = await start(bucket, { ...limits, CELLD_MAX_RSS_MB: '0' });
+    const again = await each(program, resident, () => 'add/0');
+    for (const [i, sum] of again.said) equal(sum, said.get(i), `c${i}`);
+    await program.stop();
 }, 300);
+
+check('a call without room is refused, whether it was fetch() or a method', async () => {
+    const bucket = `file://${fresh('bucket')}`;
+    await deploy(project(HOLDER(1000), ['Holder']), bucket);
+    const program = await start(bucket, { CELLD_THREADS: '1', CELLD_MAX_RESIDENT_CELLS: '1', CELLD_OPERATION_DEADLINE_MS: '200' });
+    const busy = program.ask('/a/fetch'); // For 1.5 s; nothing makes it leave meanwhile.
+    await until(async () => (await program.state()).occupied === 1, 'the object that has the room');
+    const answers = await Promise.all(['/b/add/1', '/b/fetch'].map((target) => fetch(`http://127.0.0.1:${program.port}${target}`)));
+    for (const r of answers) {
+        equal(r.status, 503, r.url);
+        equal(await r.text(), '{"error":"CapacityExhausted"}');
+        equal(r.headers.get('retry-after'), '1');
+        equal(r.headers.get('x-celld-reason'), 'capacity');
+    }
+    equal((await busy).status, 200);
+    await program.stop();
+}, 60);
 
 check('operators see the cells of a node, activate one and evict one', async () => {
     const bucket = `file://${fresh('bucket')}`;

@@ -1,6 +1,6 @@
 // durable.js: DurableObjectNamespace, its ids and stubs: how Workers get at cells. services.md 1.2.
 import { BodyState } from './body.js';
-import { errorOfReset, textOfReset } from './cell_reset.js';
+import { errorOfReset, refusalOf, textOfReset } from './cell_reset.js';
 import { shape } from './core.js';
 import { newObjectStub } from './service.js'; // Before the next ones: the modules of calls need each other.
 import { dropMessage, settleMessage } from './rpc_message.js';
@@ -11,8 +11,6 @@ import { Session } from './wire_session.js';
 const { cell_namespace, cell_id_of_name, cell_id_unique, cell_id_parse, wire_open } = host;
 
 const NAME_MAX = 1024; // UTF-8 bytes of a name that the cell is told
-const OVERLOAD = /^cell overload: admission refused/;
-const CAPACITY = /^CapacityExhausted:/;
 
 // ---- Channels
 
@@ -77,24 +75,13 @@ export class CellChannel {
         try {
             return await fetchOver(this.#open(from), request, signal);
         } catch (failure) {
-            if (failure.error?.overloaded !== true) throw failure;
-            if (OVERLOAD.test(failure.error.message)) return refused('cell admission refused', 'x-celld-overload', 'cell', 'x-celld-reason', 'cell_overload'); // runtime.md 2.10
-            if (CAPACITY.test(failure.error.message)) return refused('CapacityExhausted', 'x-celld-reason', 'capacity');
-            throw failure;
+            const refused = refusalOf(failure.error);
+            if (refused === undefined) throw failure;
+            const { text, ...head } = refused;
+            return { ...head, state: new BodyState('text', text, null, text.length), webSocket: null };
         }
     }
 }
-
-const refused = (error, ...fields) => {
-    const body = `{"error":"${error}"}`;
-    return {
-        status: 503,
-        statusText: 'Service Unavailable',
-        fields: ['content-type', 'application/json', 'retry-after', '1', ...fields],
-        state: new BodyState('text', body, null, body.length),
-        webSocket: null,
-    };
-};
 
 // ---- What users see
 

@@ -7,6 +7,7 @@ import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
 import { newExport } from './service.js';
 import { newNamespace } from './durable.js';
+import { refusalOf } from './cell_reset.js';
 import { hangUp } from './service_local.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
@@ -242,10 +243,14 @@ const message = (error) => {
     }
 };
 
-// runtime.md 2.11: the client sees the message, the log the stack.
+// runtime.md 2.11: the client sees the message, the log the stack. operations.md 8: a call that a cell did not take stays a refusal,
+// as it is one in what fetch() of a stub gives.
 function fail(context, error) {
     report('fetch', error);
-    if (!context.ended) {
+    const refused = refusalOf(error);
+    if (!context.ended && refused !== undefined) {
+        answer(context.id, refused.status, refused.statusText, refused.fields, refused.text);
+    } else if (!context.ended) {
         answer(context.id, 500, '', ['content-type', 'text/plain; charset=utf-8'], `Worker failed: ${message(error)}`, true);
     }
     context.task.done();
