@@ -259,7 +259,7 @@ check('SQL and values over their limits, and an object that writes without end',
     equal((await call('limits', 'keys')).length, 128, 'what was refused left nothing');
     // One turn that never ends is ended by the watch; what it wrote is gone with it.
     equal(await call('endless', 'forever', 10), 10);
-    const endless = call('endless', 'statement'); // Nothing of it is JavaScript: bad_input.cjs has loops of that.
+    const endless = call('endless', 'forever', 1e12);
     let beside = 0;
     const look = setInterval(() => call(`beside${beside}`, 'forever', 1).then((n) => (beside += n === 1 ? 1 : 0)), 300);
     const ended = await endless;
@@ -270,5 +270,22 @@ check('SQL and values over their limits, and an object that writes without end',
     await until(async () => (await call('endless', 'forever', 1)) === 11, 'the object is back, with what was acknowledged', 30000);
     await program.stop();
 }, 180);
+
+check('a node that fences ends the turns that run', async () => {
+    const bucket = `file://${fresh('bucket')}`;
+    await deploy(project(GREEDY, ['Greedy']), bucket);
+    const program = await node(bucket, { env: { CELLD_TTL_MS: '3000' } }).ready();
+    const ask = (...words) => program.ask('/', { method: 'POST', body: JSON.stringify(words) });
+    equal((await ask('a', 'forever', 1)).text, '1');
+    const endless = ask('a', 'statement');
+    const store = open(bucket);
+    const from = Date.now();
+    store.delete('nodes/one.json');
+    store.close();
+    equal(await program.exited, 3, `exit code: ${program.stderr}`);
+    ok(/^SELF-FENCE: /m.test(program.stderr), program.stderr);
+    ok(Date.now() - from < 20000, `it took ${Date.now() - from} ms`); // A turn has 30 s.
+    ok((await endless).status !== 200, 'an answer after the fence');
+}, 60);
 
 run();
