@@ -289,6 +289,8 @@ static void plan_fire(struct sim *sim, struct sim_event *e)
 
 void sim_at(struct sim *sim, uint64_t after_ns, void (*fn)(struct sim *sim, void *arg), void *arg)
 {
+    if (sim->ending)
+        return; /* Nothing is planned beyond the end: a node may be fenced while it dies. */
     struct sim_event *e = sim_event_new(sim, &sim->plan, SIM_PLAN, plan_fire);
     e->fn = (void (*)(void))fn;
     e->owner = arg;
