@@ -39,6 +39,7 @@ void js_cell_ending(struct js_event *e, const char *why)
         cd_buf_addf(&c->reason, "%s", end_text(c, why));
     if (!c->stopping)
         c->close = (struct cell_close){.text = cd_buf_str(&c->reason), .reset = true, .retryable = true};
+    reset_now(c, cd_buf_str(&c->reason)); /* Before its wires close: that would commit what the turn wrote. */
 }
 
 static void cell_end(struct js_event *e, const char *why)
@@ -47,8 +48,7 @@ static void cell_end(struct js_event *e, const char *why)
     c->ended = true;
     cd_link_remove(&c->touched);
     js_site_cell_left(c->site, c->w);
-    if (why != NULL)
-        reset_now(c, cd_buf_str(&c->reason));
+    (void)why; /* js_cell_ending has heard it. */
 }
 
 static const struct js_event_type cell_type = {.name = "cell", .end = cell_end};
@@ -468,8 +468,7 @@ int js_op_cell_abort(struct js_args *a)
         c->w->resetting = c;
     }
     js_terminate(a->js);
-    /* V8 looks when a function is entered. */
-    return js_invoke(c->w, JS_EXPORT_SWEEP, NULL, 0, NULL);
+    return js_unwind(a);
 }
 
 /* cell_alarm_done(cell, end): enum cell_alarm_end. */

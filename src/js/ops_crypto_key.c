@@ -80,7 +80,7 @@ int js_op_crypto_key_generate(struct js_args *a)
     }
     EVP_PKEY_CTX_free(ctx);
     js_crypto_return_key(a, pkey);
-    return 0;
+    return js_unwind(a);
 }
 
 /* ---- Encodings ---- */

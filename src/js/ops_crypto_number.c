@@ -84,7 +84,7 @@ int js_op_crypto_prime(struct js_args *a)
     }
     BN_clear_free(add);
     BN_clear_free(rem);
-    return rc;
+    return rc == 0 ? js_unwind(a) : rc;
 }
 
 /* crypto_prime_check(number): whether it is prime, as far as anybody can tell: the rounds are OpenSSL's. */
@@ -101,7 +101,7 @@ int js_op_crypto_prime_check(struct js_args *a)
     BN_GENCB_free(cb);
     BN_CTX_free(ctx);
     BN_clear_free(n);
-    return 0;
+    return js_unwind(a);
 }
 
 /* crypto_dh_group(bits): the prime of RFC 2409 or RFC 3526 of this length; undefined: there is none. */

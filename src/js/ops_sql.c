@@ -162,8 +162,12 @@ static int add_rows(struct js_args *a, struct sql_cursor *k, struct cd_buf *answ
         rc = storage_cursor_next(k->c);
         if (rc != 0 && all)
             return js_storage_throw(a, k->h, rc);
-        if (rc != 0)
+        if (rc != 0) {
+            int unwound = js_unwind(a);
+            if (unwound != 0)
+                return unwound;
             k->failed = cd_str_dup(storage_error(k->h->storage));
+        }
     }
     return 0;
 }

@@ -65,6 +65,9 @@ int js_arg_storage(struct js_args *a, struct js_storage **out)
 
 int js_storage_throw(struct js_args *a, struct js_storage *h, int rc)
 {
+    int unwound = js_unwind(a); /* A statement that ended with its turn. */
+    if (unwound != 0)
+        return unwound;
     struct cd_str text = storage_error(h->storage);
     return js_throw_error(a->js, rc == CD_ETOOBIG ? JS_RANGE_ERROR : JS_ERROR, "%.*s", (int)text.len,
                           text.ptr);

@@ -275,8 +275,10 @@ void js_leave(struct js_entry *e)
 {
     struct js_worker *w = e->w;
     struct js_isolate *js = w->js;
-    /* Microtasks fail for one reason: the turn was ended, and that mark is gone when they return. */
-    bool terminated = w->halted || js_terminating(js) || js_microtasks(js) != 0, threw = false;
+    /* Microtasks fail for one reason: the turn was ended, and that mark is gone when they return. A turn that
+     * was to end within a host function counts, too: V8 may not have heard of it yet. */
+    bool terminated = w->halted || js_terminating(js) || js_terminate_asked(js) || js_microtasks(js) != 0;
+    bool threw = false;
     /* Not from within a handler that is still running. */
     int hung = !terminated && w->turns == 1 ? js_hangs_look(w) : 0;
     if (hung != 0) {
@@ -310,6 +312,13 @@ void js_leave(struct js_entry *e)
         sweep_arm(w);
     js_cells_turn_end(w);
     task_arm(w, w->task_ns);
+}
+
+int js_unwind(struct js_args *a)
+{
+    if (!js_terminate_asked(a->js))
+        return 0;
+    return js_invoke(js_worker_of(a), JS_EXPORT_SWEEP, NULL, 0, NULL);
 }
 
 int js_invoke(struct js_worker *w, enum js_export fn, const js_value *argv, unsigned argc, js_value *out)

@@ -196,6 +196,10 @@ static inline struct js_worker *js_worker_of(const struct js_args *a)
     return js_isolate_user(a->js);
 }
 CD_MUST_USE int js_arg_u64(const struct js_args *a, unsigned index, uint64_t *out);
+/* In a host function that js_terminate was called for, now or during it: unwinds JavaScript at once, so that
+ * nothing of it can catch what the function throws. V8 looks when a function is entered. 0: the turn goes on.
+ */
+CD_MUST_USE int js_unwind(struct js_args *a);
 /* An error with name, message and code as JavaScript sees failures of the host. */
 js_value js_status_error(struct js_worker *w, int status, const char *why);
 
