@@ -17,7 +17,7 @@ struct log_follower *log_follower_new(const struct log_follower_opts *o)
     return f;
 }
 
-void followed_free(struct followed *s)
+void log_followed_free(struct followed *s)
 {
     cd_free(s->dir);
     cd_free(s->kept);
@@ -30,7 +30,7 @@ void log_follower_free(struct log_follower *f)
         return;
     CD_ASSERT(f->busy == 0);
     for (struct cd_map_node *n = cd_map_first(&f->followed); n != NULL; n = cd_map_next(n))
-        followed_free(cd_map_value(n));
+        log_followed_free(cd_map_value(n));
     cd_map_deinit(&f->followed);
     cd_free(f->data_dir);
     cd_free(f->node);
@@ -39,7 +39,7 @@ void log_follower_free(struct log_follower *f)
 
 /* ---- One at a time ---- */
 
-static struct followed *followed_of(struct log_follower *f, struct cd_str session)
+static struct followed *log_followed_of(struct log_follower *f, struct cd_str session)
 {
     struct followed *s = cd_map_get(&f->followed, session);
     if (s != NULL)
@@ -56,9 +56,9 @@ static struct followed *followed_of(struct log_follower *f, struct cd_str sessio
     return s;
 }
 
-int followed_enter(struct log_follower *f, struct cd_str session, struct followed **out)
+int log_followed_enter(struct log_follower *f, struct cd_str session, struct followed **out)
 {
-    struct followed *s = followed_of(f, session);
+    struct followed *s = log_followed_of(f, session);
     uint64_t deadline = io_now_ns(f->o.io) + LOCK_NS;
     int rc = 0;
     f->busy++;
@@ -78,7 +78,7 @@ int followed_enter(struct log_follower *f, struct cd_str session, struct followe
     return 0;
 }
 
-void followed_leave(struct followed *s)
+void log_followed_leave(struct followed *s)
 {
     s->locked = false;
     s->users--;
@@ -100,7 +100,7 @@ static int failed(struct followed *s, const char *what, int rc, struct cd_buf *a
 
 /* ---- Append ---- */
 
-int followed_lease(struct followed *s, struct store_lease **lease)
+int log_followed_lease(struct followed *s, struct store_lease **lease)
 {
     struct cd_str node;
     struct cd_buf key = {0};
@@ -128,9 +128,9 @@ int followed_lease(struct followed *s, struct store_lease **lease)
 static int adopt(struct followed *s, const struct log_append *a)
 {
     struct log_fragment v = log_fragment_adopted(&s->v, a);
-    int rc = followed_forget(s);
+    int rc = log_followed_forget(s);
     if (rc == 0)
-        rc = followed_state_save(s, &v);
+        rc = log_followed_state_save(s, &v);
     if (rc == 0)
         cd_event_to(s->f->o.io, CD_INFO, "log", "follower_adopted", CD_Z("session", s->session),
                     CD_U("log_epoch", a->log_epoch), CD_U("first_batch", a->first_batch));
@@ -148,7 +148,7 @@ static uint64_t first_batch_of(const struct log_append *a)
 static int authorise(struct followed *s, const struct log_append *a, enum log_follow what, bool *ok)
 {
     struct store_lease *lease = NULL;
-    int rc = followed_lease(s, &lease);
+    int rc = log_followed_lease(s, &lease);
     if (rc == 0 && what == LOG_FOLLOW_VERIFY) {
         *ok = log_follow_verified(&s->v, a, lease, s->f->o.node);
         s->v.verified = *ok;
@@ -172,14 +172,14 @@ static int take(struct followed *s, const struct log_append *a, uint64_t *asked)
                     CD_S("error", cd_buf_str(&why)));
     *asked = t.violation ? UINT64_MAX : t.asked;
     if (t.count > 0) {
-        rc = followed_batches_save(s, &t);
+        rc = log_followed_batches_save(s, &t);
     } else if (a->count == 0 || t.base > s->v.base) { /* The idle probe: a dying disk shows here. */
         struct log_fragment v = s->v;
         log_fragment_took(&v, &t);
-        rc = followed_state_save(s, &v);
+        rc = log_followed_state_save(s, &v);
     }
     if (rc == 0)
-        followed_trim(s);
+        log_followed_trim(s);
     cd_buf_deinit(&why);
     return rc;
 }
@@ -193,7 +193,7 @@ static int append(struct followed *s, const struct log_append *a, struct cd_buf 
 {
     bool ok = true;
     uint64_t asked = 0;
-    int rc = followed_load(s);
+    int rc = log_followed_load(s);
     if (rc != 0)
         return failed(s, "load", rc, answer);
     enum log_follow what = log_follow_decide(&s->v, a, may(s->f));
@@ -223,11 +223,11 @@ int log_follower_append(struct log_follower *f, struct cd_str body, struct cd_bu
     struct followed *s;
     if (log_append_read(&a, body, answer) != 0)
         return 400;
-    int rc = followed_enter(f, a.leader, &s);
+    int rc = log_followed_enter(f, a.leader, &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = append(s, &a, answer);
-    followed_leave(s);
+    log_followed_leave(s);
     return rc;
 }
 
@@ -238,7 +238,7 @@ static int seal(struct followed *s, uint64_t log_epoch, struct cd_buf *answer)
     struct cd_buf frames = {0};
     uint32_t count;
     bool complete = false;
-    int rc = followed_load(s);
+    int rc = log_followed_load(s);
     if (rc != 0)
         return failed(s, "load", rc, answer);
     if (log_epoch > s->v.sealed_to) {
@@ -247,13 +247,13 @@ static int seal(struct followed *s, uint64_t log_epoch, struct cd_buf *answer)
         if (CD_PLANT("follower.seal-after-answer"))
             s->v = v;
         else
-            rc = followed_state_save(s, &v);
+            rc = log_followed_state_save(s, &v);
         if (rc != 0)
             return failed(s, "write the seal", rc, answer);
         cd_event_to(s->f->o.io, CD_INFO, "log", "follower_sealed", CD_Z("session", s->session),
                     CD_U("log_epoch", log_epoch), CD_U("end", s->v.end));
     }
-    rc = followed_read(s, &frames, &count, &complete);
+    rc = log_followed_read(s, &frames, &count, &complete);
     cd_buf_deinit(&frames);
     if (rc != 0)
         return failed(s, "read", rc, answer);
@@ -273,11 +273,11 @@ int log_follower_seal(struct log_follower *f, struct cd_str body, struct cd_buf 
         cd_buf_addf(answer, "no seal request");
         return 400;
     }
-    int rc = followed_enter(f, cd_str(leader), &s);
+    int rc = log_followed_enter(f, cd_str(leader), &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = seal(s, log_epoch, answer);
-    followed_leave(s);
+    log_followed_leave(s);
     return rc;
 }
 
@@ -285,9 +285,9 @@ static int tail(struct followed *s, struct cd_buf *answer)
 {
     struct cd_buf frames = {0};
     struct log_tail t = {0};
-    int rc = followed_load(s);
+    int rc = log_followed_load(s);
     if (rc == 0)
-        rc = followed_read(s, &frames, &t.count, &t.complete);
+        rc = log_followed_read(s, &frames, &t.count, &t.complete);
     if (rc != 0) {
         cd_buf_deinit(&frames);
         return failed(s, "read", rc, answer);
@@ -311,10 +311,10 @@ int log_follower_tail(struct log_follower *f, struct cd_str body, struct cd_buf 
                     LOG_TAIL_FORMAT);
         return 400;
     }
-    rc = followed_enter(f, cd_str(leader), &s);
+    rc = log_followed_enter(f, cd_str(leader), &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : 503;
     rc = tail(s, answer);
-    followed_leave(s);
+    log_followed_leave(s);
     return rc;
 }

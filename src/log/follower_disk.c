@@ -176,7 +176,7 @@ static int kept_sync(struct followed *s, const struct log_kept *k)
     return rc;
 }
 
-int followed_load(struct followed *s)
+int log_followed_load(struct followed *s)
 {
     struct io *io = s->f->o.io;
     struct cd_buf path = {0}, body = {0};
@@ -217,7 +217,7 @@ int followed_load(struct followed *s)
 
 /* ---- Saving ---- */
 
-int followed_state_save(struct followed *s, const struct log_fragment *v)
+int log_followed_state_save(struct followed *s, const struct log_fragment *v)
 {
     struct io *io = s->f->o.io;
     struct cd_buf body = {0}, tmp = {0}, path = {0};
@@ -243,7 +243,7 @@ static void kept_drop(struct followed *s, size_t at)
     s->count--;
 }
 
-int followed_batches_save(struct followed *s, const struct log_take *t)
+int log_followed_batches_save(struct followed *s, const struct log_take *t)
 {
     struct cd_buf body = {0}, path = {0};
     struct log_fragment v = s->v;
@@ -292,7 +292,7 @@ static void name_collect(void *arg, const char *name)
 }
 
 /* By the directory, not by what is remembered: a file whose commit failed may lie there too. */
-int followed_forget(struct followed *s)
+int log_followed_forget(struct followed *s)
 {
     struct io *io = s->f->o.io;
     struct cd_buf names = {0}, path = {0};
@@ -313,11 +313,11 @@ int followed_forget(struct followed *s)
     return rc;
 }
 
-int followed_remove(struct followed *s)
+int log_followed_remove(struct followed *s)
 {
     struct io *io = s->f->o.io;
     struct cd_buf path = {0};
-    int rc = followed_forget(s);
+    int rc = log_followed_forget(s);
     if (rc == IO_OK)
         rc = io_path_remove(io, path_of(&path, s, STATE));
     if (rc == IO_OK || rc == IO_NOENT)
@@ -327,7 +327,7 @@ int followed_remove(struct followed *s)
     return rc == IO_NOENT ? IO_OK : rc;
 }
 
-void followed_trim(struct followed *s)
+void log_followed_trim(struct followed *s)
 {
     for (size_t i = s->count; i > 0; i--)
         if (s->kept[i - 1].last <= s->v.base)
@@ -363,7 +363,7 @@ static struct log_kept *kept_behind(struct followed *s, uint64_t at)
     return best;
 }
 
-int followed_read(struct followed *s, struct cd_buf *frames, uint32_t *count, bool *complete)
+int log_followed_read(struct followed *s, struct cd_buf *frames, uint32_t *count, bool *complete)
 {
     struct cd_buf body = {0};
     struct log_kept *k;

@@ -31,9 +31,9 @@ static int give_up(struct followed *s)
     v.base = v.end;
     if (v.sealed_to < v.epoch)
         v.sealed_to = v.epoch;
-    int rc = v.base != s->v.base || v.sealed_to != s->v.sealed_to ? followed_state_save(s, &v) : IO_OK;
+    int rc = v.base != s->v.base || v.sealed_to != s->v.sealed_to ? log_followed_state_save(s, &v) : IO_OK;
     if (rc == IO_OK && s->count > 0)
-        rc = followed_forget(s);
+        rc = log_followed_forget(s);
     return rc;
 }
 
@@ -42,9 +42,9 @@ static int look_at(struct followed *s, struct cd_str generation, bool *gone)
 {
     struct store_lease *lease = NULL;
     uint64_t now = io_now_ns(s->f->o.io);
-    int rc = followed_load(s);
+    int rc = log_followed_load(s);
     if (rc == IO_OK)
-        rc = followed_lease(s, &lease);
+        rc = log_followed_lease(s, &lease);
     if (rc == IO_OK) {
         enum log_closed closed = log_fragment_closed(&s->v, lease, generation);
         if (closed != LOG_CLOSED_NOT)
@@ -52,7 +52,7 @@ static int look_at(struct followed *s, struct cd_str generation, bool *gone)
         if (closed == LOG_CLOSED_SESSION && s->over_ns == 0)
             s->over_ns = now;
         *gone = rc == IO_OK && s->over_ns != 0 && now - s->over_ns >= KEEP_NS && s->users == 1 &&
-                followed_remove(s) == IO_OK;
+                log_followed_remove(s) == IO_OK;
     }
     cd_free(lease);
     return rc;
@@ -65,17 +65,17 @@ static int session_gc(struct log_follower *f, struct cd_str session)
     bool gone = false;
     if (!store_session_split(session, NULL, &generation))
         return IO_OK; /* Not ours. */
-    int rc = followed_enter(f, session, &s);
+    int rc = log_followed_enter(f, session, &s);
     if (rc != 0)
         return rc == IO_CANCELED ? rc : IO_OK;
     rc = look_at(s, generation, &gone);
     if (rc != IO_OK && rc != IO_CANCELED)
         cd_event_to(f->o.io, CD_WARN, "log", "follower_gc_failed", CD_Z("session", s->session),
                     CD_Z("error", cd_err_text(rc)));
-    followed_leave(s);
+    log_followed_leave(s);
     if (gone) {
         (void)cd_map_remove(&f->followed, session);
-        followed_free(s);
+        log_followed_free(s);
     }
     return rc == IO_CANCELED ? rc : IO_OK;
 }

@@ -30,21 +30,21 @@ struct followed { /* One leader's session. */
 };
 
 /* With the lock of the session. Not 0: without it. */
-int followed_enter(struct log_follower *f, struct cd_str session, struct followed **out);
-void followed_leave(struct followed *s);
+int log_followed_enter(struct log_follower *f, struct cd_str session, struct followed **out);
+void log_followed_leave(struct followed *s);
 /* Reads the leader's lease. *lease is owned by the caller; NULL: there is none, or it is no lease. */
-int followed_lease(struct followed *s, struct store_lease **lease);
-void followed_free(struct followed *s);
+int log_followed_lease(struct followed *s, struct store_lease **lease);
+void log_followed_free(struct followed *s);
 
 /* 0, IO_CANCELED, or why the disk did not do it; then nothing of s has changed, and the next try begins
  * anew. */
-int followed_load(struct followed *s);
-int followed_state_save(struct followed *s, const struct log_fragment *v); /* Then s->v is v. */
-int followed_batches_save(struct followed *s, const struct log_take *t); /* Then s->v has them. */
-int followed_forget(struct followed *s); /* Removes every file but the state. */
-int followed_remove(struct followed *s); /* The state and the directory too; there are no batches. */
-void followed_trim(struct followed *s); /* Removes files up to base; a failure stays for the next time. */
+int log_followed_load(struct followed *s);
+int log_followed_state_save(struct followed *s, const struct log_fragment *v); /* Then s->v is v. */
+int log_followed_batches_save(struct followed *s, const struct log_take *t); /* Then s->v has them. */
+int log_followed_forget(struct followed *s); /* Removes every file but the state. */
+int log_followed_remove(struct followed *s); /* The state and the directory too; there are no batches. */
+void log_followed_trim(struct followed *s); /* Removes files up to base; a failure stays for the next time. */
 /* The frames of (base, end], as far as they can be read, appended to frames; *count of them. */
-int followed_read(struct followed *s, struct cd_buf *frames, uint32_t *count, bool *complete);
+int log_followed_read(struct followed *s, struct cd_buf *frames, uint32_t *count, bool *complete);
 
 #endif

@@ -31,14 +31,12 @@ process.on('exit', () => programs.forEach((child) => child.kill('SIGKILL')));
 
 // The address sanitizer keeps freed memory for a while, up to 256 MiB: what these checks measure would be its
 // hoard. A short one leaves the memory that the program holds.
-const hoard = {
-    ASAN_OPTIONS: [process.env.ASAN_OPTIONS, 'quarantine_size_mb=4'].filter(Boolean).join(':'),
-};
+const sparing = (env) => ({ ...env, ASAN_OPTIONS: [env.ASAN_OPTIONS, 'quarantine_size_mb=4'].filter(Boolean).join(':') });
 
 // A program of ours; stdout by lines, stderr whole.
 class Program {
     constructor(path, args, options = {}) {
-        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options, env: { ...(options.env ?? process.env), ...hoard } });
+        this.child = spawn(path, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options, env: sparing(options.env ?? process.env) });
         this.stdout = '';
         this.stderr = '';
         this.child.stdout.on('data', (d) => (this.stdout += d));
