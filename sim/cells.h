@@ -79,6 +79,8 @@ void cells_nodes_freeze(struct run *run, struct fleet_node *n);
 void cells_nodes_audit(struct run *run); /* The observers look at everything. */
 void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io);
 void cells_nodes_alarms(struct run *run, struct cells_load *l); /* Who is told of alarms that run. */
+/* Whether every node has had its lease in the life that it has now. */
+bool cells_nodes_started(const struct run *run, struct cd_buf *why);
 bool cells_nodes_drain(struct run *run, struct fleet_node *n); /* False: it is not up. */
 void cells_nodes_free(struct run *run);
 

@@ -36,6 +36,7 @@ struct cells_life {
     struct cells_shard shard[CELLS_LOOPS_MAX];
     unsigned open_shards;
     struct io_op stop_op, tunnels_op, keeper_op;
+    bool started; /* It has had its lease. */
     bool crashed, ending, tunnels_stopped, stopped;
     bool leaving; /* It hands its cells off, or has done so. */
     bool drains; /* That goes on. */
@@ -62,6 +63,11 @@ void cells_life_free(struct cells_life *l)
     cell_tunnels_free(l->tunnels);
     cell_router_free(l->router);
     cd_free(l);
+}
+
+bool cells_life_started(const struct cells_life *l)
+{
+    return l->started;
 }
 
 bool cells_life_stopped(const struct cells_life *l)
@@ -197,7 +203,7 @@ static void shard_stop(struct io *at, struct io_msg *m)
 {
     struct cells_shard *s = CD_CONTAINER(m, struct cells_shard, stop_msg);
     end_service(s);
-    if (s->cells != NULL)
+    if (s->cells != NULL && !s->life->crashed) /* Else it is unwound, or will be. */
         cell_shard_close(s->cells, io_now_ns(at) + STOP_GRACE_NS, &s->closed, shard_closed);
 }
 
@@ -215,6 +221,7 @@ static void shard_fence(struct io *at, struct io_msg *m)
 static void on_ready(void *arg)
 {
     struct cells_life *l = arg;
+    l->started = true;
     for (unsigned i = 1; i < l->o.loops; i++) {
         l->shard[i].open_msg.handle = shard_open;
         io_post(l->control, i, &l->shard[i].open_msg);

@@ -56,6 +56,8 @@ void cells_life_free(struct cells_life *l); /* After the node is dead. NULL is f
 void cells_life_boot(struct cells_life *l, struct io *io);
 void cells_life_unwind(struct cells_life *l, struct io *io);
 
+/* It has had its lease, and so its predecessor's log is sealed. */
+bool cells_life_started(const struct cells_life *l);
 /* On the control loop: serves no more, lets go of every cell, seals the log where it can. stopped follows. */
 void cells_life_stop(struct cells_life *l, struct io *io);
 bool cells_life_stopped(const struct cells_life *l);

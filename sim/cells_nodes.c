@@ -83,6 +83,22 @@ void cells_nodes_alarms(struct run *run, struct cells_load *l)
     nodes_of(run)->alarms = l;
 }
 
+bool cells_nodes_started(const struct run *run, struct cd_buf *why)
+{
+    bool all = true;
+    for (unsigned i = 1; i <= run->nodes; i++) {
+        const struct fleet_node *n = &run->node[i];
+        if (n->node == NULL || n->retired)
+            continue;
+        const struct cells_place *p = &run->cells->place[i];
+        bool started = p->life != NULL && p->lives == sim_node_lives(n->node) && cells_life_started(p->life);
+        all = all && started;
+        if (why != NULL && !started)
+            cd_buf_addf(why, "n%u has not got its lease\n", i);
+    }
+    return all;
+}
+
 /* It was told to end, and has: the process exits. */
 static void drain_poll(struct sim *sim, void *arg)
 {

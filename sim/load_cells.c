@@ -242,7 +242,8 @@ static void audit(void *load)
 static bool settled(void *load, struct cd_buf *why)
 {
     struct cells_load *l = load;
-    bool yes = true;
+    /* A node that ends before it has started leaves the log of its last life open, with nobody to seal it. */
+    bool yes = l->run->phase != RUN_AUDIT || cells_nodes_started(l->run, why);
     for (unsigned i = 0; i < l->clients; i++) {
         for (unsigned k = 0; k < CELLS_FIBERS; k++) {
             const struct cells_client *c = &l->client[i][k];
