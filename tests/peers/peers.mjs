@@ -46,7 +46,7 @@ const app :Workerd.Worker = (
     modules = [(name = "index.js", esModule = embed "index.js")], compatibilityDate = "2026-08-01",
     bindings = [${bindings}], durableObjectNamespaces = [${classes}]${objects.length > 0 ? ', durableObjectStorage = (localDisk = "disk")' : ''});
 `);
-    const bin = path.join(top, 'build/packages/tests/peers/node_modules/@cloudflare/workerd-linux-${process.arch === 'arm64' ? 'arm64' : '64'}/bin/workerd');
+    const bin = path.join(top, `build/packages/tests/peers/node_modules/@cloudflare/workerd-linux-${process.arch === 'arm64' ? 'arm64' : '64'}/bin/workerd`);
     return [bin, 'serve', path.join(project, 'config.capnp'), 'config', '--socket-addr', `http=127.0.0.1:${port}`];
 }
 export const servers = { celld, workerd };
