@@ -115,6 +115,7 @@ check(`the memory limit is reached with ${resident} objects: the node sheds and 
     })();
     const { said, refused } = await each(program, resident, () => 'add/1');
     for (const [i, sum] of said) ok(sum >= 2 && sum <= 2 + refused, `c${i}: ${sum}`);
+    await until(() => shedding !== null, 'that the node sheds', 20000); // It looks once a second: all may be there before.
     watching = false;
     await watch;
     equal(shedding, 'memory');
