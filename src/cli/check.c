@@ -18,7 +18,7 @@ static const char *source(const struct cli *c, enum cli_flag flag, enum cli_set 
     return cli_given(&c->parsed, flag) ? cli_flag_info(flag)->name : c->settings.value[set].name;
 }
 
-static bool is_on(const struct cli *c, enum cli_flag flag, enum cli_set set)
+bool cli_on(const struct cli *c, enum cli_flag flag, enum cli_set set)
 {
     return cli_given(&c->parsed, flag) || cli_num(&c->settings, set) == 1;
 }
@@ -94,7 +94,7 @@ static int check_public(struct cli *c, const struct cd_ip *ip)
     int rc = 0;
     cd_ip_text(&text, ip);
     if (cd_ip_kind(ip) == CD_IP_PUBLIC &&
-        !is_on(c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE))
+        !cli_on(c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE))
         rc =
             cli_fail(c, "refusing to advertise public address %s; set --unsafe-public-advertise to permit it",
                      cd_buf_cstr(&text));
@@ -145,9 +145,10 @@ static int check_node(struct cli *c, bool diagnose)
     struct listener public = {0}, internal = {0};
     struct cd_str advertise = cli_either(c, CLI_ADVERTISE, CLI_SET_ADVERTISE);
     struct cd_str bucket = cli_either(c, CLI_BUCKET, CLI_SET_BUCKET);
-    int rc = check_listener(c, CLI_LISTEN, CLI_SET_ADDR, CD_STR("127.0.0.1:8080"), &public);
+    int rc = check_listener(c, CLI_LISTEN, CLI_SET_ADDR, CD_STR(CLI_LISTEN_DEFAULT), &public);
     if (rc == 0)
-        rc = check_listener(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, CD_STR("127.0.0.1:0"), &internal);
+        rc = check_listener(c, CLI_INTERNAL_LISTEN, CLI_SET_INTERNAL_ADDR, CD_STR(CLI_INTERNAL_DEFAULT),
+                            &internal);
     if (rc != 0)
         return rc;
     if (public.explicit && cd_ip_kind(&public.ip) != CD_IP_LOOPBACK && !internal.explicit)

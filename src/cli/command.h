@@ -162,6 +162,8 @@ CD_MUST_USE int cli_check_r2_put(struct cli *c);
 
 /* The flag's value, else the variable's that it mirrors when that is not blank, else empty. */
 struct cd_str cli_either(const struct cli *c, enum cli_flag flag, enum cli_set set);
+/* A switch: the flag was given, or the variable is 1. */
+bool cli_on(const struct cli *c, enum cli_flag flag, enum cli_set set);
 
 /* cli/help.c */
 void cli_help_main(struct cd_buf *out);

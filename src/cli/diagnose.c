@@ -133,8 +133,7 @@ static void flow(void *arg)
         .io = d->io,
         .bucket = io_bucket(d->io),
         .read_only = cli_given(a, CLI_READ_ONLY),
-        .public_ok = cli_given(a, CLI_UNSAFE_PUBLIC_ADVERTISE) ||
-                     cli_num(&d->c->settings, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
+        .public_ok = cli_on(d->c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE),
         .peer = a->repeated,
         .peers = a->repeated_count,
         .found = found,
@@ -175,9 +174,6 @@ int cli_diagnose(struct cli *c)
     struct diagnose d = {.c = c, .bucket = cd_str_trim(cli_either(c, CLI_BUCKET, CLI_SET_BUCKET))};
     struct cli_node node = {
         .bucket = d.bucket, .log_filter = CD_STR("off"), .entry = entry, .signaled = signaled, .arg = &d};
-    if (d.bucket.len == 0)
-        return cli_fail(c, "`celld diagnose` requires --bucket s3://NAME, gs://NAME or az://CONTAINER (or "
-                           "CELLD_BUCKET)");
     int rc = c->run_node(c, &node);
     if (rc != 0)
         return rc;

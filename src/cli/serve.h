@@ -7,8 +7,6 @@
 CD_MUST_USE int cli_serve(struct cli *c);
 
 /* The listeners of a node, also for who only tries them. The flags and settings were checked. */
-#define CLI_LISTEN_DEFAULT "127.0.0.1:8080"
-#define CLI_INTERNAL_DEFAULT "127.0.0.1:0"
 CD_MUST_USE int cli_serve_addr(struct cli *c, enum cli_flag flag, enum cli_set set, const char *otherwise,
                                struct io_addr *out);
 void cli_serve_addr_text(struct cd_buf *out, const struct io_addr *a); /* "127.0.0.1:80", "[::1]:80" */

@@ -11,6 +11,18 @@
 
 #define HINTS_MAX 10000u /* Those above it come with the next look of the node. */
 
+/* Unset: fleet. */
+static bool has_followers(const struct cli_settings *set)
+{
+    return !cd_str_eq(set->value[CLI_SET_DURABILITY].text, CD_STR("bucket"));
+}
+
+static unsigned num_u32(const struct cli_settings *set, enum cli_set id)
+{
+    uint64_t n = cli_num(set, id);
+    return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+}
+
 /* ---- Shards ---- */
 
 static struct cell_limits limits_of(const struct serve *s)
@@ -27,8 +39,7 @@ static struct cell_limits limits_of(const struct serve *s)
         uint64_t most = cli_num(set, CLI_SET_ACTIVATIONS) / s->shards;
         l.activations_max = most == 0 ? 1 : most > UINT32_MAX ? UINT32_MAX : (unsigned)most;
     }
-    uint64_t requests = cli_num(set, CLI_SET_MAX_CELL_REQUESTS);
-    l.requests_max = requests > UINT32_MAX ? UINT32_MAX : (unsigned)requests;
+    l.requests_max = num_u32(set, CLI_SET_MAX_CELL_REQUESTS);
     l.operation_ns = IO_MS(cli_num(set, CLI_SET_OPERATION_DEADLINE_MS));
     l.proof_ns = IO_SEC(cli_num(set, CLI_SET_LTX_DURABILITY_TIMEOUT_SECS));
     l.idle_ns = cli_is_set(set, CLI_SET_IDLE_EVICT_S) ? IO_SEC(cli_num(set, CLI_SET_IDLE_EVICT_S)) : 0;
@@ -37,11 +48,8 @@ static struct cell_limits limits_of(const struct serve *s)
     l.keep.compact_txids =
         cli_num(set, CLI_SET_LTX_COMPACTION) != 0 ? cli_num(set, CLI_SET_LTX_COMPACTION_MIN_TXIDS) : 0;
     l.keep.compact_bytes = cli_num(set, CLI_SET_LTX_COMPACTION_MIN_MB) << 20;
-    uint64_t retention = cli_num(set, CLI_SET_LTX_RETENTION_SECS);
-    bool fleet = !cd_str_eq(set->value[CLI_SET_DURABILITY].text, CD_STR("bucket")); /* Unset: fleet. */
-    l.keep.retention_ms = fleet ? retention * 1000 : 0;
-    uint64_t most = cli_num(set, CLI_SET_LTX_COMPACTIONS);
-    l.compactions_max = most > UINT32_MAX ? UINT32_MAX : (unsigned)most;
+    l.keep.retention_ms = has_followers(set) ? cli_num(set, CLI_SET_LTX_RETENTION_SECS) * 1000 : 0;
+    l.compactions_max = num_u32(set, CLI_SET_LTX_COMPACTIONS);
     l.cache_bytes = cli_num(set, CLI_SET_LOCAL_CACHE_MAX_BYTES) / s->shards;
     return l;
 }
@@ -199,13 +207,12 @@ void cli_serve_node_start(struct serve *s)
         .data_dir = cd_buf_str(&s->data_dir),
         .node = set->value[CLI_SET_NODE].text,
         .addr = cd_buf_str(&s->advertise),
-        .public_peers = cli_given(&s->c->parsed, CLI_UNSAFE_PUBLIC_ADVERTISE) ||
-                        cli_num(set, CLI_SET_UNSAFE_PUBLIC_ADVERTISE) == 1,
+        .public_peers = cli_on(s->c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE),
         .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
         .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
         .pipeline = pipeline(set, dev),
         .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
-        .followers = !cd_str_eq(set->value[CLI_SET_DURABILITY].text, CD_STR("bucket")),
+        .followers = has_followers(set),
         .flush_ms = cli_num(set, CLI_SET_LOG_FLUSH_MS),
         .window = cli_num(set, CLI_SET_LOG_WINDOW),
         .window_bytes = cli_num(set, CLI_SET_LOG_WINDOW_BYTES),
@@ -250,10 +257,9 @@ int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
 void cli_serve_handoff(struct serve *s)
 {
     const struct cli_settings *set = &s->c->settings;
-    uint64_t window = cli_num(set, CLI_SET_RELEASES);
     if (s->handoff != NULL && s->node_ready)
         cell_handoff_drain(s->handoff, s->stop_ns, cli_num(set, CLI_SET_SHUTDOWN_TOTAL_MS),
-                           window > UINT32_MAX ? UINT32_MAX : (unsigned)window);
+                           num_u32(set, CLI_SET_RELEASES));
 }
 
 void cli_serve_node_stop(struct serve *s)

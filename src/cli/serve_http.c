@@ -53,8 +53,7 @@ static void origin_of(const struct http_exchange *x, bool trusted, struct cd_buf
 
 bool cli_serve_trusts_proxy(const struct serve *s)
 {
-    return cli_given(&s->c->parsed, CLI_TRUST_FORWARDED_HEADERS) ||
-           cli_num(&s->c->settings, CLI_SET_TRUST_FORWARDED_HEADERS) == 1;
+    return cli_on(s->c, CLI_TRUST_FORWARDED_HEADERS, CLI_SET_TRUST_FORWARDED_HEADERS);
 }
 
 void cli_serve_refuse(struct http_exchange *x, const char *reason)
@@ -196,12 +195,13 @@ static void on_shutdown(struct serve *s, struct http_exchange *x, struct cd_str 
 static const struct route {
     const char *path;
     const char *method; /* NULL: any. */
+    bool early; /* Also before it has started. */
     bool draining; /* Also while the node stops. */
     void (*handle)(struct serve *s, struct http_exchange *x, struct cd_str rest);
 } routes[] = {
-    {"/health/live", NULL, true, on_live},      {"/state", "GET", true, cli_operator_state},
-    {"/reload", "POST", false, on_reload},      {"/shutdown", "POST", true, on_shutdown},
-    {"/cell/", NULL, false, cli_operator_cell}, {"/evict/", NULL, false, cli_operator_evict},
+    {"/health/live", NULL, true, true, on_live},       {"/state", "GET", true, true, cli_operator_state},
+    {"/reload", "POST", false, false, on_reload},      {"/shutdown", "POST", false, true, on_shutdown},
+    {"/cell/", NULL, false, false, cli_operator_cell}, {"/evict/", NULL, false, false, cli_operator_evict},
 };
 
 static const struct route *route_of(struct cd_str path, struct cd_str *rest)
@@ -232,7 +232,7 @@ static void on_operator(void *arg, struct http_exchange *x)
         const struct http_answer answer = {.status = 405, .field = fields, .field_count = CD_COUNT(fields)};
         int rc = http_answer_all(x, &answer, CD_STR("{\"error\":\"method_not_allowed\"}"));
         CD_ASSERT(rc == 0); /* Our own fields. */
-    } else if (!s->started && r->handle != on_live && r->handle != cli_operator_state) {
+    } else if (!s->started && !r->early) {
         cli_serve_answer(x, 503, CD_STR("{\"error\":\"starting\"}"));
     } else if (s->stopping && !r->draining) {
         cli_serve_answer(x, 503, CD_STR(DRAINING));

@@ -144,7 +144,7 @@ static void tell_log(const struct serve *s, struct cd_json_out *o)
     number(o, "next_slot", l.next_slot);
     number(o, "bucket_durable_slot", l.durable_slot);
     number(o, "bucket_durable_batch", l.durable_batch);
-    number(o, "durable_batch", l.durable_batch);
+    number(o, "durable_batch", l.proven_batch);
     number(o, "floor", f.floor);
     number(o, "backlog_batches", l.backlog_batches);
     number(o, "backlog_bytes", l.backlog_bytes);

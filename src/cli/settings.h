@@ -8,6 +8,10 @@
 
 #include "base/buf.h"
 
+/* The listeners of a node, unless something else is said. */
+#define CLI_LISTEN_DEFAULT "127.0.0.1:8080"
+#define CLI_INTERNAL_DEFAULT "127.0.0.1:0"
+
 /* In the order of operations.md 2, which is the order of help and of messages. */
 enum cli_set {
     /* Identity, listeners, storage */

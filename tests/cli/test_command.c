@@ -66,7 +66,7 @@ static void test_help_names_everything(void **state)
     }
     for (size_t i = 0; cli_command(i) != NULL; i++)
         assert_true(rig_has(help, cli_command(i)->about));
-    assert_true(rig_has(help, "bound of a complete process stop (default: 40000)"));
+    assert_true(rig_has(help, "bound of handing cells over when a node stops (default: 40000)"));
     for (size_t i = 1; cli_command(i) != NULL; i++) {
         struct cd_buf args = {0};
         cd_buf_addf(&args, "%s --help", cli_command(i)->name);
