@@ -43,7 +43,7 @@ async function load(server, app, connections, seconds) {
     const used = cpu(server.pid) - before;
     if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(stdout);
     const requests = Number(stdout.match(/(\d+) requests in/)[1]);
-    return { rps: Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]), p99: millis(stdout.match(/99%\s+(\S+)/)[1]), cpu: used / requests };
+    return { rps: Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]), p99: millis(stdout.match(/^ +99%\s+(\S+)/m)[1]), cpu: used / requests };
 }
 
 console.log(`celld beside workerd, ${opts.rounds} rounds of ${opts.seconds} s, ${opts['one-core'] ? 'servers on core 0, load on core 1' : 'all on all cores'}; ratio: celld / workerd`);

@@ -73,7 +73,7 @@ async function rate(server, prefix, count, conns, seconds) {
     const used = cpu(server.pid) - before;
     if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(stdout.match(/.*(Non-2xx|Socket errors).*/)[0].trim());
     const requests = Number(stdout.match(/(\d+) requests in/)[1]);
-    return { rps: Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]), p50: millis(stdout.match(/50%\s+(\S+)/)[1]), p99: millis(stdout.match(/99%\s+(\S+)/)[1]), cpu: used / requests, requests };
+    return { rps: Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]), p50: millis(stdout.match(/^ +50%\s+(\S+)/m)[1]), p99: millis(stdout.match(/^ +99%\s+(\S+)/m)[1]), cpu: used / requests, requests };
 }
 
 const RATES = { noop: ['/noop/n', 1], count: ['/count/c', 1], sql: ['/sql/s', 1000] };
