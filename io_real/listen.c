@@ -296,9 +296,10 @@ static int sibling_descriptor(struct listener *n, unsigned loop)
     for (struct cd_link *k = cd_list_first(&n->port->listeners); k != NULL;
          k = cd_list_next(&n->port->listeners, k)) {
         const struct listener *other = CD_CONTAINER(k, struct listener, sibling);
-        if (io_loop_index(&other->loop->io) == loop && fd == -ENOENT) {
+        if (io_loop_index(&other->loop->io) == loop) {
             fd = fcntl(other->watch.fd, F_DUPFD_CLOEXEC, 3);
             fd = fd < 0 ? -errno : fd;
+            break;
         }
     }
     (void)pthread_mutex_unlock(&n->loop->node->lock);

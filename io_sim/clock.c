@@ -58,6 +58,11 @@ int64_t io_wall_us(struct io *io)
     return (int64_t)(ns / 1000);
 }
 
+int64_t sim_wall_ms(const struct sim *sim)
+{
+    return sim->opts.wall_ms + (int64_t)(sim->now_ns / 1000000u);
+}
+
 int64_t io_wall_ms(struct io *io)
 {
     int64_t us = io_wall_us(io);

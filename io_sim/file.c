@@ -177,7 +177,7 @@ static void write_now(struct sim_inode *i, const void *buf, size_t len, uint64_t
     if (len == 0)
         return;
     sim_inode_write(i, buf, len, at);
-    i->modified_ms = sim->opts.wall_ms + (int64_t)(sim->now_ns / 1000000);
+    i->modified_ms = sim_wall_ms(sim);
 }
 
 int io_file_pwrite(struct io_file *f, const void *buf, size_t len, uint64_t at)

@@ -16,7 +16,7 @@ struct sim_inode *sim_inode_new(struct sim_fs *fs, const char *path, bool dir)
     i->fs = fs;
     i->dir = dir;
     i->key = inode_key(fs, path);
-    i->modified_ms = fs->node->sim->opts.wall_ms + (int64_t)(fs->node->sim->now_ns / 1000000);
+    i->modified_ms = sim_wall_ms(fs->node->sim);
     cd_list_init(&i->log);
     cd_list_push(&fs->inodes, &i->link);
     return i;

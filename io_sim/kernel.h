@@ -24,6 +24,7 @@ void sim_lent_end(struct sim_loop *loop); /* The slice is over: bytes lent in it
 
 /* clock.c */
 void sim_clock_boot(struct sim_node *n);
+int64_t sim_wall_ms(const struct sim *sim); /* True time, as the store and the disks see it. */
 
 /* trace.c */
 void sim_trace_event(struct sim *sim); /* sim->record is complete. */

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "io_sim/kernel.h"
+
 #define TIMEOUT_NS IO_SEC(15)
 #define CONNECT_NS IO_SEC(3)
 #define HEAD_BYTES 400u /* On the wire besides the body. */
@@ -195,7 +197,7 @@ static void send_back(struct sim_store_request *q, uint64_t after_ns)
     struct sim *sim = q->store->sim;
     uint64_t delay, bytes = HEAD_BYTES + q->found.body.len + q->listed.keys.len;
     q->stage = SIM_STORE_ANSWERING;
-    q->date_ms = (sim->opts.wall_ms + (int64_t)(sim->now_ns / 1000000)) / 1000 * 1000;
+    q->date_ms = sim_wall_ms(sim) / 1000 * 1000;
     q->wire->fire = returned;
     enum sim_transit how = sim_transit(sim, sim->store_node, q->node, bytes, sim_mix(q->draw, 4), &delay);
     if (how == SIM_ARRIVES)

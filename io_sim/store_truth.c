@@ -1,6 +1,7 @@
 /* io_sim/store_truth.c: the objects, and what a request does to them in its one event. */
 #include <stdio.h>
 
+#include "io_sim/kernel.h"
 #include "io_sim/store.h"
 
 static void answer(struct sim_store_request *q, int status, enum io_outcome outcome, const char *why)
@@ -8,11 +9,6 @@ static void answer(struct sim_store_request *q, int status, enum io_outcome outc
     q->status = status;
     q->outcome = outcome;
     q->why = why;
-}
-
-static int64_t wall_ms(const struct sim *sim)
-{
-    return sim->opts.wall_ms + (int64_t)(sim->now_ns / 1000000u);
 }
 
 static void show(const struct sim_store_object *o, struct sim_object *out)
@@ -60,7 +56,7 @@ static const struct sim_store_object *write_object(struct sim_store *s, struct c
     bool was = old != NULL && !old->absent;
     cd_buf_add_str(&o->body, body);
     o->generation = ++s->generation;
-    o->modified_ms = wall_ms(s->sim);
+    o->modified_ms = sim_wall_ms(s->sim);
     make_token(s, o);
     /* A key that listings show already, and that was not gone in between, stays in them. */
     o->listed_from_ns = was ? old->listed_from_ns : now + s->opts.list_lag_ns;

@@ -519,8 +519,8 @@ void swarm_draw(struct scn *s, uint64_t seed)
         plan_class(&p, class);
     if (cells)
         plan_cells(&p);
-    for (unsigned i = 0; i < s->steps;
-         i++) /* What ends a fault comes no later than the end of all of them. */
+    /* What ends a fault comes no later than the end of all of them. */
+    for (unsigned i = 0; i < s->steps; i++)
         if (s->step[i].at_ns > chaos_ns)
             s->step[i].at_ns = chaos_ns;
     struct scn_step heal = {.action = SCN_HEAL, .at_ns = chaos_ns};

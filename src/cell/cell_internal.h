@@ -293,7 +293,6 @@ struct cell_shard {
     struct cd_buf posts; /* For the control loop, at the end of the turn. */
     struct io_op posts_op;
     uint64_t wires; /* The last number given. */
-    uint64_t route_refreshes;
     struct cd_map chains; /* struct chain_job, by scope: chain.c. */
     struct cell_cache *cache; /* owned: cache.c */
     struct io_op *close_op; /* Of cell_shard_close; NULL: of an unwinding. */

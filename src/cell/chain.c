@@ -261,8 +261,6 @@ static int attempt(struct chain_flow *a)
 
 /* ---- Jobs ---- */
 
-static void chain_start(struct cell_shard *s);
-
 static void job_remove(struct cell_shard *s, struct cd_str scope)
 {
     cd_free(cd_map_remove(&s->chains, scope));
@@ -306,11 +304,11 @@ static void run(struct cell_flow *f)
     ended(a, rc, io_now_ns(s->o.io) - began);
     cd_buf_deinit(&a->s.why);
     cd_free(a->scope);
-    chain_start(s);
+    cell_chain_sweep(s);
 }
 
 /* Starts what is due, as far as the node has places for it. */
-static void chain_start(struct cell_shard *s)
+void cell_chain_sweep(struct cell_shard *s)
 {
     struct cell_router *r = s->o.router;
     uint64_t now = io_now_ns(s->o.io);
@@ -346,13 +344,8 @@ static void want(struct cell_shard *s, struct cd_str scope, uint64_t epoch)
         job->due_ns = 0;
     }
     job->again = job->flow != NULL;
-    chain_start(s);
+    cell_chain_sweep(s);
     cell_shard_stir(s);
-}
-
-void cell_chain_sweep(struct cell_shard *s)
-{
-    chain_start(s);
 }
 
 void cell_chain_let_go(struct cell_shard *s, struct cd_str scope)

@@ -87,7 +87,7 @@ int cell_handoff_adopt(struct cell_handoff *h, struct cell_adopt *a)
         return rc == CD_EFENCED || rc == IO_DENIED ? 409 : 503;
     }
     struct cell_owned alarm = {
-        .known = a->told, .armed = a->armed, .due_ms = a->due_ms, .inst_seq = a->inst_seq};
+        .known = a->armed, .armed = a->armed, .due_ms = a->due_ms, .inst_seq = a->inst_seq};
     rc = cell_adoption_tell(h->o.router, io, a->scope, a->taken, &alarm, until);
     a->reason = rc == IO_OK ? NULL : "alarm_unproven";
     return rc == IO_OK ? 200 : 503;
@@ -102,7 +102,7 @@ static bool read_request(struct cell_adopt *a, const struct cd_json *root)
               cd_json_u64(cd_json_get(root, "epoch"), &a->epoch) == 0 && a->epoch > 0 && alarm != NULL;
     if (!ok || cd_json_kind(alarm) == CD_JSON_NULL)
         return ok;
-    a->told = a->armed = true;
+    a->armed = true;
     ok = cd_json_u64(cd_json_get(alarm, "due_ms"), &due) == 0 &&
          cd_json_u64(cd_json_get(alarm, "inst_seq"), &a->inst_seq) == 0 && a->inst_seq > 0;
     a->due_ms = (int64_t)due;
@@ -425,11 +425,6 @@ struct cell_handoff *cell_handoff_new(const struct cell_handoff_opts *o)
         fleet_node_peers(o->node),
         &(struct fleet_peer_route){.method = "POST", .path = PATH, .handle = endpoint, .arg = h});
     return h;
-}
-
-void cell_handoff_cut(struct cell_handoff *h)
-{
-    h->cut = true;
 }
 
 void cell_handoff_free(struct cell_handoff *h)

@@ -29,15 +29,13 @@ struct cell_handoff *cell_handoff_new(const struct cell_handoff_opts *o);
  * nobody takes any for too long, or the time of total_ms (CELLD_SHUTDOWN_TOTAL_MS) since start_ns is over.
  * Returns at once when there is nobody to take them. The shards are to be closed next. */
 void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t total_ms, unsigned window);
-/* Ends a drain, and refuses what comes. From outside of its fiber. */
-void cell_handoff_cut(struct cell_handoff *h);
 void cell_handoff_free(struct cell_handoff *h); /* When the node has stopped and no shard is left. */
 
 /* An offer of a peer, in a fiber. For the endpoint, and for tests. */
 struct cell_adopt {
     struct cd_str scope;
     uint64_t epoch; /* The donor released it at. */
-    bool told, armed; /* told: the donor says how its alarm is. */
+    bool armed; /* As the donor says; else it does not answer for an alarm. */
     int64_t due_ms;
     uint64_t inst_seq;
     /* Out */

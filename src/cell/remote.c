@@ -173,10 +173,8 @@ void cell_forward(struct cell *c)
     if (c->wake)
         cell_alarm_retry(c);
     c->wake = false;
-    if (c->route != NULL && !cell_route_fresh(c)) {
-        s->route_refreshes++;
+    if (c->route != NULL && !cell_route_fresh(c))
         cell_route_drop(c);
-    }
     if (refuse_foreign(c, looked_up))
         cell_route_drop(c);
     while (c->route != NULL && (k = cd_list_first(&c->calls)) != NULL) {

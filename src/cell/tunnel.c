@@ -429,26 +429,25 @@ static struct tunnel *tunnel_to(struct cell_tunnels *h, struct cd_str target, st
 }
 
 /* True: it was closed. */
-static bool tick(struct tunnel *t, uint64_t now)
+static void tick(struct tunnel *t, uint64_t now)
 {
     if (t->phase != TUNNEL_OPEN)
-        return false;
+        return;
     if (t->wires.count == 0) {
         if (now - t->used_ns < (serves(t) ? 2 * IDLE_NS : IDLE_NS))
-            return false;
+            return;
         tunnel_close(t, false, "nothing goes over it");
-        return true;
+        return;
     }
     if (!t->heard && ++t->silent > SILENT_TICKS_MAX) {
         CD_MARK("cell.tunnel_silent");
         tunnel_close(t, true, "the other node gives no sign of life");
-        return true;
+        return;
     }
     if (!t->heard && t->waiting.len < WAITING_MAX)
         cell_frame_add(&t->waiting, CELL_FRAME_PING, 0, (struct cd_str){0});
     t->heard = false;
     tunnel_write(t);
-    return t->phase != TUNNEL_OPEN;
 }
 
 static void close_all(struct cell_tunnels *h, bool abort)
@@ -479,7 +478,7 @@ static void tick_done(struct io_op *op, int status)
     } else if (status == IO_OK) {
         while ((n = cd_map_at_or_after_u64(&h->by_serial, after)) != NULL) {
             after = cd_map_key_u64(n) + 1;
-            (void)tick(cd_map_value(n), io_now_ns(h->o.io));
+            tick(cd_map_value(n), io_now_ns(h->o.io));
         }
         flush_posts(h);
     }

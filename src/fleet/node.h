@@ -4,8 +4,7 @@
  * Start: lock of the data directory, storage test, secret of the fleet, wake format, the process key, stale
  * local state removed, recovery of the predecessor session, lease, log, then the waker, the collector and the
  * sweep of dead sessions. Stop: cells first (the caller's), then the log is sealed where it can be, then the
- * endpoints for peers and the lease end.
- * Without peers for now: a cell that another live session owns is answered with an error. */
+ * endpoints for peers and the lease end. */
 #ifndef FLEET_NODE_H
 #define FLEET_NODE_H
 

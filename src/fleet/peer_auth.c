@@ -6,8 +6,6 @@
 
 #include "base/encode.h"
 
-#define VERSION_TEXT "1" /* FLEET_PEER_PROTOCOL */
-
 static void hex_out(char out[FLEET_HEX_SHA256 + 1], const unsigned char digest[32])
 {
     struct cd_buf hex = {0};
@@ -159,7 +157,7 @@ enum fleet_verdict fleet_peer_verify_head(const struct fleet_peer_signed *s, con
     uint64_t number;
     if (s->version.ptr == NULL)
         return FLEET_VERDICT_UNSIGNED;
-    if (!cd_str_eq(s->version, CD_STR(VERSION_TEXT)))
+    if (!cd_str_eq(s->version, CD_STR(FLEET_PEER_VERSION)))
         return FLEET_VERDICT_VERSION;
     if (!store_node_valid(s->source) || !target_split(s->target, &node, &process) ||
         !is_hex(s->nonce, (size_t)2 * FLEET_NONCE_SIZE) || !is_hex(s->body_sha256, FLEET_HEX_SHA256) ||

@@ -10,7 +10,7 @@
 #include "http/http.h"
 #include "store/names.h"
 
-#define FLEET_PEER_PROTOCOL 1u
+#define FLEET_PEER_VERSION "1" /* FLEET_PEER_PROTOCOL, as requests say it. */
 #define FLEET_PEER_WINDOW_MS 30000 /* How far clocks of peers may be apart, either way. */
 #define FLEET_SECRET_SIZE 32u
 #define FLEET_HEX_SHA256 64u

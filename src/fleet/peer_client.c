@@ -155,7 +155,7 @@ static void sign(struct attempt *a)
     const struct fleet_peer_signed s = {
         .method = call->method,
         .target_path = call->target,
-        .version = CD_STR("1"),
+        .version = CD_STR(FLEET_PEER_VERSION),
         .source = cd_str(c->source),
         .target = cd_str(a->target),
         .timestamp = cd_str(a->timestamp),

@@ -102,7 +102,7 @@ static void answer(struct http_exchange *x, const struct fleet_peer_server *s,
     char signature[FLEET_HEX_SHA256 + 1];
     struct http_field field[4] = {{CD_STR("content-type"), CD_STR("application/json")},
                                   {CD_STR("cache-control"), CD_STR("no-store")},
-                                  {CD_STR("x-celld-peer-version"), CD_STR("1")}};
+                                  {CD_STR("x-celld-peer-version"), CD_STR(FLEET_PEER_VERSION)}};
     size_t count = 3;
     if (signed_by != NULL) {
         fleet_peer_sign_answer(signature, s->secret, cd_str(signed_by->nonce), cd_str(s->node), status, body);
@@ -195,7 +195,7 @@ static void switch_protocol(struct serving *v)
     char signature[FLEET_HEX_SHA256 + 1];
     fleet_peer_sign_answer(signature, v->server->secret, cd_str(v->nonce), cd_str(v->server->node), 101,
                            (struct cd_str){0});
-    const struct http_field field[] = {{CD_STR("x-celld-peer-version"), CD_STR("1")},
+    const struct http_field field[] = {{CD_STR("x-celld-peer-version"), CD_STR(FLEET_PEER_VERSION)},
                                        {CD_STR("x-celld-peer-response"), cd_str(signature)}};
     struct http_exchange *x = v->x;
     v->x = NULL;

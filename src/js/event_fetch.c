@@ -27,7 +27,6 @@ struct fetch {
     struct js_async async;
     bool writing, held; /* writing: or accepting. */
     struct http_ws_accept accept;
-    struct js_splices *splices; /* Of the loop. */
     struct cell_wire *wire; /* owned; of the cell that the accepted socket is to be joined with */
     bool ended; /* The event is over; the struct waits for the write. */
     struct cd_str part;
@@ -610,11 +609,11 @@ int js_op_answer_websocket(struct js_args *a)
         x->user = NULL;
         x->gone = NULL;
         struct js_site *site = f->event.w->site;
-        f->splices = site != NULL && !js_is_undefined(js_arg(a, 6)) ? js_site_splices(site) : NULL;
-        if (f->splices != NULL)
+        struct js_splices *splices = /* Of the loop. */
+            site != NULL && !js_is_undefined(js_arg(a, 6)) ? js_site_splices(site) : NULL;
+        if (splices != NULL)
             f->wire = js_wire_take(a, 6);
-        struct http_ws_host *host =
-            f->wire != NULL ? js_splices_host(f->splices) : js_sockets_host(f->event.w);
+        struct http_ws_host *host = f->wire != NULL ? js_splices_host(splices) : js_sockets_host(f->event.w);
         http_ws_accept(&f->accept, host, x, cd_buf_str(&protocol), r.answer.field, r.answer.field_count,
                        accept_done);
     }

@@ -38,6 +38,8 @@ static bool hangs(const struct js_event *e, uint64_t live)
 
 int js_hangs_sweep(struct js_worker *w)
 {
+    if (w->still_count == 0)
+        return 0;
     uint64_t live = UINT64_MAX; /* The first event that is not still. */
     for (struct cd_map_node *n = cd_map_first(&w->events); n != NULL && live == UINT64_MAX;
          n = cd_map_next(n))

@@ -277,7 +277,7 @@ void js_leave(struct js_entry *e)
     struct js_isolate *js = w->js;
     /* Microtasks fail for one reason: the turn was ended, and that mark is gone when they return. A turn that
      * was to end within a host function counts, too: V8 may not have heard of it yet. */
-    bool terminated = w->halted || js_terminating(js) || js_terminate_asked(js) || js_microtasks(js) != 0;
+    bool terminated = w->halted || js_terminate_asked(js) || js_microtasks(js) != 0;
     bool threw = false;
     /* Not from within a handler that is still running. */
     int hung = !terminated && w->turns == 1 ? js_hangs_look(w) : 0;

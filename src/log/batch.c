@@ -16,7 +16,7 @@
 void log_batch_begin(struct log_batch_out *o, struct cd_buf *to, struct cd_str session, uint64_t batch,
                      uint64_t log_epoch, uint64_t first_batch)
 {
-    CD_ASSERT(log_session_valid(session) && batch > 0);
+    CD_ASSERT(store_session_valid(session) && batch > 0);
     CD_ASSERT((log_epoch == 0) == (first_batch == 0));
     *o = (struct log_batch_out){.to = to, .start = to->len};
     cd_buf_add(to, MAGIC, 4);
@@ -35,7 +35,7 @@ void log_batch_add(struct log_batch_out *o, struct log_row *row)
     struct cd_buf *t = &o->table;
     struct cd_str scope = cd_str(row->scope);
     bool apart = row->kind == LOG_ROW_APART;
-    CD_ASSERT(log_scope_valid(scope) && row->alarm.due_ms >= 0);
+    CD_ASSERT(store_scope_valid(scope) && row->alarm.due_ms >= 0);
     CD_ASSERT(row->kind != LOG_ROW_NOTE || (row->ltx.len == 0 && row->min_txid == 0 && row->max_txid == 0));
     row->offset = 0;
     if (!apart)
@@ -100,7 +100,7 @@ static int entry_read(struct cd_str *rest, struct log_entry *e, uint64_t *offset
         return log_corrupt(why, "row table ends inside an entry");
     const char *p = rest->ptr + 2;
     e->cell = cd_str_of(p, name);
-    if (!log_scope_valid(e->cell))
+    if (!store_scope_valid(e->cell))
         return log_corrupt(why, "row table: a cell's name of %zu bytes is not valid", name);
     p += name;
     e->epoch = cd_get_u64(p);
@@ -185,7 +185,7 @@ int log_batch_open(struct log_batch *b, struct cd_str bytes, struct cd_buf *why)
                             .bytes = bytes};
     uint64_t table = cd_get_u64(p + 32), total = cd_get_u64(p + 40);
     static const char zero[12];
-    if (!log_session_valid(b->session) || b->batch == 0 || memcmp(p + 52, zero, sizeof zero) != 0)
+    if (!store_session_valid(b->session) || b->batch == 0 || memcmp(p + 52, zero, sizeof zero) != 0)
         return log_corrupt(why, "header of the batch: session, number or padding is not valid");
     if ((b->log_epoch == 0) != (b->first_batch == 0) || b->first_batch > b->batch)
         return log_corrupt(why, "batch %llu: log epoch %llu with first batch %llu",

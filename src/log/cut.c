@@ -213,7 +213,8 @@ static void flush_later(struct log *l, const struct log_pace *p)
     if (l->leader.slotted + 1 == l->leader.next_batch || l->leader.fleet != LOG_FLEET_ACTIVE ||
         io_busy(&l->flush_timer.op))
         return;
-    uint64_t at = p->unslotted_ns + (p->flush_ns < IO_SEC(5) ? p->flush_ns : IO_SEC(5));
+    uint64_t half = LOG_BACKLOG_AGE_NS / 2;
+    uint64_t at = p->unslotted_ns + (p->flush_ns < half ? p->flush_ns : half);
     l->busy++;
     io_timer_start(&l->flush_timer, l->io, at > p->now_ns ? at - p->now_ns : IO_MS(10), flush_waited);
 }

@@ -502,8 +502,6 @@ void log_folder_close(struct log_folder *f, struct io_op *op, io_done_fn *done)
 
 void log_folder_numbers(const struct log_folder *f, struct log_folder_numbers *out)
 {
-    *out = (struct log_folder_numbers){.floor = f->floor.floor,
-                                       .unfolded_rows = f->rows,
-                                       .unfolded_bytes = f->bytes,
-                                       .armed_alarms = f->alarms.armed};
+    *out = (struct log_folder_numbers){
+        .floor = f->floor.floor, .unfolded_bytes = f->bytes, .armed_alarms = f->alarms.armed};
 }

@@ -43,7 +43,7 @@ struct log_folder *log_folder_new(const struct log_folder_opts *o);
 /* For /state. */
 struct log_folder_numbers {
     uint64_t floor; /* The slot. */
-    uint64_t unfolded_rows, unfolded_bytes, armed_alarms;
+    uint64_t unfolded_bytes, armed_alarms;
 };
 void log_folder_numbers(const struct log_folder *f, struct log_folder_numbers *out);
 /* What log_opts.durable is to call. Takes the rows out of d. */

@@ -124,15 +124,14 @@ struct found {
     bool strange;
 };
 
-static struct log_kept *kept_add(struct followed *s, const struct log_kept *k)
+static void kept_add(struct followed *s, const struct log_kept *k)
 {
     if (s->count == s->cap) {
         s->cap = s->cap == 0 ? 8 : s->cap * 2;
         s->kept = cd_realloc(s->kept, s->cap * sizeof *s->kept);
     }
     s->kept[s->count] = *k;
-    s->kept[s->count].frames = (struct cd_str){0};
-    return &s->kept[s->count++];
+    s->kept[s->count++].frames = (struct cd_str){0};
 }
 
 static void name_found(void *arg, const char *name)
@@ -142,7 +141,7 @@ static void name_found(void *arg, const char *name)
     if (strcmp(name, STATE) == 0 || strcmp(name, STATE_TMP) == 0)
         return;
     if (log_kept_name_read(&k, cd_str(name)))
-        (void)kept_add(found->s, &k);
+        kept_add(found->s, &k);
     else
         found->strange = true;
 }
@@ -258,13 +257,13 @@ int log_followed_batches_save(struct followed *s, const struct log_take *t)
         for (size_t i = s->count; i > 0; i--)
             if (s->kept[i - 1].first == t->first && s->kept[i - 1].last == t->last)
                 kept_drop(s, i - 1);
-        (void)kept_add(s, &(struct log_kept){.first = t->first,
-                                             .last = t->last,
-                                             .epoch = v.epoch,
-                                             .base = v.base,
-                                             .sealed_to = v.sealed_to,
-                                             .count = t->count,
-                                             .valid = true});
+        kept_add(s, &(struct log_kept){.first = t->first,
+                                       .last = t->last,
+                                       .epoch = v.epoch,
+                                       .base = v.base,
+                                       .sealed_to = v.sealed_to,
+                                       .count = t->count,
+                                       .valid = true});
         log_fragment_took(&s->v, t);
     }
     cd_buf_deinit(&body);

@@ -3,7 +3,6 @@
 #define BACKOFF_NS IO_MS(50)
 #define BACKOFF_DOUBLINGS 5u /* 1.6 s; then 2 s. */
 #define BACKOFF_MAX_NS IO_SEC(2)
-#define BACKLOG_AGE_NS IO_SEC(10)
 
 static const struct log_action nothing = {LOG_DO_NOTHING, 0, 0, 0};
 
@@ -38,7 +37,7 @@ static bool backlog_at(const struct log_leader *l, const struct log_pace *p, uin
 {
     return (p->window != 0 && l->backlog_batches >= p->window / part) ||
            (p->window_bytes != 0 && l->backlog_bytes >= p->window_bytes / part) ||
-           p->now_ns - p->backlog_ns >= BACKLOG_AGE_NS / part;
+           p->now_ns - p->backlog_ns >= LOG_BACKLOG_AGE_NS / part;
 }
 
 bool log_leader_may_cut(const struct log_leader *l, const struct log_pace *p)

@@ -16,6 +16,9 @@
 
 #include "log/log.h"
 
+#define LOG_BACKLOG_AGE_NS                                                                                   \
+    IO_SEC(10) /* Of the oldest batch that is not stored: then the backlog is full (6.3). */
+
 enum log_phase {
     LOG_CLOSED, /* No record is published: no slot may exist. */
     LOG_OPENING, /* The record is on its way. */

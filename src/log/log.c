@@ -1,12 +1,13 @@
 #include "log/log.h"
 
 #include "log/log_internal.h"
+#include "store/names.h"
 
 /* ---- Making and ending ---- */
 
 struct log *log_new(const struct log_opts *opts)
 {
-    CD_ASSERT(io_loop_index(opts->io) == 0 && log_session_valid(opts->session));
+    CD_ASSERT(io_loop_index(opts->io) == 0 && store_session_valid(opts->session));
     CD_ASSERT(opts->target_bytes <= LOG_TARGET_BYTES);
     struct log *l = cd_new(struct log);
     l->opts = *opts;
@@ -361,8 +362,6 @@ void log_numbers(const struct log *l, struct log_numbers *out)
                                 .log_epoch = m->fleet == LOG_FLEET_ACTIVE ? m->log_epoch : 0,
                                 .backlog_batches = m->backlog_batches,
                                 .backlog_bytes = m->backlog_bytes,
-                                .waiting_rows = l->waiting_rows,
-                                .waiting_bytes = l->waiting_bytes,
                                 .opened = m->phase != LOG_CLOSED && m->phase != LOG_OPENING,
                                 .fenced = m->phase == LOG_FENCED};
 }

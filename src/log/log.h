@@ -55,7 +55,6 @@ struct log_numbers {
     uint64_t proven_batch; /* By the bucket or by followers. */
     uint64_t log_epoch; /* Of the ensemble that is active; 0: none is. */
     uint64_t backlog_batches, backlog_bytes; /* Cut and not durable yet. */
-    uint64_t waiting_rows, waiting_bytes; /* Not cut yet, those that are stored apart included. */
     bool opened; /* The record is published: slots may exist. */
     bool fenced;
 };

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "log/bytes.h"
+#include "store/names.h"
 
 #define APPEND_MAGIC "CLA1"
 #define TAIL_MAGIC "CLT2"
@@ -67,7 +68,7 @@ int log_append_read(struct log_append *a, struct cd_str body, struct cd_buf *why
                              .truncate_to = cd_get_u64(p + 16),
                              .count = cd_get_u32(p + 24),
                              .frames = cd_str_sub(body, 6 + name + APPEND_FIXED, SIZE_MAX)};
-    if (!log_session_valid(a->leader))
+    if (!store_session_valid(a->leader))
         return log_corrupt(why, "the leader's name of %zu bytes is no session", name);
     if (a->log_epoch == 0 || a->first_batch == 0 || a->count > LOG_FRAMES_MAX)
         return log_corrupt(why, "log epoch %llu, first batch %llu, %u frames",
@@ -106,7 +107,7 @@ static int read_numbers(const struct cd_json *root, const struct number *n, size
 static int read_leader(const struct cd_json *root, char *leader)
 {
     struct cd_str s;
-    if (cd_json_str(cd_json_get(root, "leader"), &s) != 0 || !log_session_valid(s))
+    if (cd_json_str(cd_json_get(root, "leader"), &s) != 0 || !store_session_valid(s))
         return CD_ECORRUPT;
     memcpy(leader, s.ptr, s.len);
     leader[s.len] = 0;

@@ -482,9 +482,7 @@ static void planned(struct work *w)
         if (o->epoch == w->lowest && o->modified_ms > r->garbage_ms)
             r->garbage_ms = o->modified_ms;
     }
-    r->bytes = 0;
-    for (size_t i = 0; i < w->chain.count; i++)
-        r->bytes += w->chain.object[i].size;
+    r->bytes = r->weight.image_bytes + r->weight.delta_bytes;
     cd_event(r->io, CD_DEBUG, "restore_plan", CD_S("scope", r->scope), CD_U("objects", r->objects),
              CD_U("bytes", r->bytes), CD_U("epochs", r->epochs), CD_B("paged", false));
 }

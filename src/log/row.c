@@ -4,7 +4,7 @@
 
 struct log_row *log_row_new(struct cd_str scope, uint64_t epoch)
 {
-    CD_ASSERT(log_scope_valid(scope));
+    CD_ASSERT(store_scope_valid(scope));
     struct log_row *r = cd_new(struct log_row);
     r->scope = cd_str_dup(scope);
     r->epoch = epoch;
@@ -25,14 +25,4 @@ void log_rows_free(struct cd_list *rows)
     struct cd_link *k;
     while ((k = cd_list_pop(rows)) != NULL)
         log_row_free(CD_CONTAINER(k, struct log_row, link));
-}
-
-bool log_scope_valid(struct cd_str scope)
-{
-    return store_scope_valid(scope);
-}
-
-bool log_session_valid(struct cd_str session)
-{
-    return store_session_valid(session);
 }

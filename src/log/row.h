@@ -26,7 +26,7 @@ struct log_alarm {
 struct log_feed;
 struct log_row {
     struct cd_link link; /* Of the list it is in; the owner's. */
-    char *scope; /* owned; log_scope_valid */
+    char *scope; /* owned; store_scope_valid */
     uint64_t epoch, min_txid, max_txid;
     enum log_row_kind kind; /* In: LOG_ROW_BYTES or LOG_ROW_NOTE. */
     struct log_alarm alarm;
@@ -47,10 +47,5 @@ struct log_row {
 struct log_row *log_row_new(struct cd_str scope, uint64_t epoch);
 void log_row_free(struct log_row *r);
 void log_rows_free(struct cd_list *rows); /* All of a list, by their link. */
-
-/* 1..255 bytes of [A-Za-z0-9_.:$-], not "." or "..". */
-bool log_scope_valid(struct cd_str scope);
-/* "<node>/<generation>": 1..128 bytes of [A-Za-z0-9_.-], not "." or "..", and 64 lowercase hex digits. */
-bool log_session_valid(struct cd_str session);
 
 #endif

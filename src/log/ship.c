@@ -24,7 +24,7 @@ struct ship {
     struct log *log; /* NULL: stopped; it frees itself with its last lane. */
     struct io *io;
     struct cd_buf session; /* owned: the log may be gone before a lane ends */
-    uint64_t log_epoch, first_batch, truncate_to, backstop_ns;
+    uint64_t log_epoch, first_batch, backstop_ns;
     const struct log_peers *peers;
     unsigned lanes, running;
     struct ship_lane lane[LOG_MEMBERS_MAX];

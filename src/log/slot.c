@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "log/bytes.h"
+#include "store/names.h"
 
 #define TRAILER_SIZE (LOG_SHA256_SIZE + 8u + 4u)
 #define MAGIC "CLSL"
@@ -13,7 +14,7 @@
 
 static void head_write(struct cd_buf *to, struct cd_str session, const struct log_slot_head *h)
 {
-    CD_ASSERT(log_session_valid(session) && h->slot > 0);
+    CD_ASSERT(store_session_valid(session) && h->slot > 0);
     CD_ASSERT(h->kind == LOG_SLOT_BATCHES ? h->first_batch > 0 && h->first_batch <= h->last_batch
                                           : h->first_batch == h->last_batch + 1);
     cd_buf_add(to, MAGIC, 4);
@@ -165,7 +166,7 @@ static int seal_read(struct log_slot *s, struct cd_str json, struct cd_buf *why)
     const struct cd_json *root = cd_json_root(doc);
     if (cd_json_u64(cd_json_get(root, "v"), &v) != 0 || v != 1 ||
         cd_json_str(cd_json_get(root, "session"), &session) != 0 || !cd_str_eq(session, s->session) ||
-        cd_json_str(cd_json_get(root, "recoverer"), &recoverer) != 0 || !log_session_valid(recoverer) ||
+        cd_json_str(cd_json_get(root, "recoverer"), &recoverer) != 0 || !store_session_valid(recoverer) ||
         cd_json_u64(cd_json_get(root, "claimed_ms"), &claimed) != 0 ||
         cd_json_u64(cd_json_get(root, "created_ms"), &created) != 0) {
         rc = log_corrupt(why, "slot %llu: the text of its seal is not valid: %.*s",

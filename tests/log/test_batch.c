@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include "log/bytes.h"
+#include "store/names.h"
 
 /* Two segments, an alarm note and a row apart. */
 static void build(struct cd_buf *to, uint64_t batch)
@@ -118,16 +119,16 @@ static void test_a_row_table_that_does_not_fit_its_batch_is_refused(void **state
 static void test_scopes_and_sessions_are_checked(void **state)
 {
     (void)state;
-    assert_true(log_scope_valid(CD_STR("Room:a_B-9.$")));
-    assert_false(log_scope_valid(CD_STR("")));
-    assert_false(log_scope_valid(CD_STR("..")));
-    assert_false(log_scope_valid(CD_STR("a/b")));
-    assert_false(log_scope_valid(cd_str_of("a\0b", 3)));
-    assert_true(log_session_valid(CD_STR(SESSION)));
-    assert_false(log_session_valid(CD_STR("node_a/0123")));
-    assert_false(log_session_valid(cd_str_sub(CD_STR(SESSION), 6, SIZE_MAX)));
+    assert_true(store_scope_valid(CD_STR("Room:a_B-9.$")));
+    assert_false(store_scope_valid(CD_STR("")));
+    assert_false(store_scope_valid(CD_STR("..")));
+    assert_false(store_scope_valid(CD_STR("a/b")));
+    assert_false(store_scope_valid(cd_str_of("a\0b", 3)));
+    assert_true(store_session_valid(CD_STR(SESSION)));
+    assert_false(store_session_valid(CD_STR("node_a/0123")));
+    assert_false(store_session_valid(cd_str_sub(CD_STR(SESSION), 6, SIZE_MAX)));
     assert_false(
-        log_session_valid(CD_STR("node/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdeF")));
+        store_session_valid(CD_STR("node/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdeF")));
 }
 
 CD_TESTS(batch, cmocka_unit_test(test_a_batch_reads_as_it_was_written),

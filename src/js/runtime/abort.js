@@ -130,7 +130,7 @@ export class AbortSignal extends EventTarget {
     }
 
     static internals = {
-        make: (...context) => new AbortSignal(MAKE, ...context),
+        make: (context) => new AbortSignal(MAKE, context),
         checkSignal: (signal) => signal.#check(),
         changed: (signal) => signal.#keep(),
         isSignal: (v) => typeof v === 'object' && v !== null && #aborted in v,

@@ -57,6 +57,11 @@ export class BodyState {
         const owner = this.kind === 'stream' ? streamOwner(this.value) : this.context;
         if (owner !== undefined) checkContext(owner, 'ReadableStreamSource');
     }
+    // Asserts that the event that runs now may read it, and that nobody has.
+    need() {
+        if (this.unusable) throw new TypeError(USED);
+        this.check();
+    }
     tee() {
         if (this.kind === 'text' || this.kind === 'bytes' || this.kind === 'collected') return new BodyState(this.kind, this.value, this.type, this.length);
         const [one, two] = this.stream.tee();
@@ -164,9 +169,7 @@ export class Body {
     }
     #take() {
         const state = this.#state;
-        if (state === null) return state;
-        if (state.unusable) throw new TypeError(USED);
-        state.check();
+        state?.need();
         return state;
     }
     async text() {

@@ -35,8 +35,7 @@ async function send(context, request) {
     signal?.throwIfAborted();
     let url = request.url, method = request.method;
     let fields = flatHeaders(request.headers), state = bodyState(request);
-    if (state !== null && state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
-    state?.check();
+    state?.need();
     for (let hops = 0; ; hops++) {
         const scheme = url.slice(0, url.indexOf(':') + 1);
         if (scheme === 'data:' && hops === 0) return fetchData(url, method);

@@ -47,7 +47,8 @@ class Beside {
 }
 
 // How stubs are treated whose owner puts them into a message.
-export const DUPLICATE = 0, TRANSFER = 1, RETURN = 2; // RETURN: transferred once the caller has the result, and calls made on it have ended
+const DUPLICATE = 0, TRANSFER = 1;
+export const RETURN = 2; // RETURN: transferred once the caller has the result, and calls made on it have ended
 
 class Encoder {
     #seen = new Map(); // object -> its copy, or Beside
@@ -202,8 +203,7 @@ class Encoder {
     #body(v) {
         const state = bodyState(v);
         if (state === null) return null;
-        if (state.unusable) throw new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
-        state.check();
+        state.need();
         const known = knownBody(state);
         if (known === undefined) return { kind: 'stream', type: state.type, length: state.length, stream: this.#readable(state.stream).number };
         const { kind, value, type, length } = known;

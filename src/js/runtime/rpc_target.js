@@ -8,7 +8,7 @@
 // A client sees names and messages (rpc_message.js) and no JavaScript object of the other side, so that it may be in another isolate.
 // The clients here have their target in this isolate: it still belongs to one event, and each call is a turn of its own for that event.
 import { currentFrame, runIn, startTimer } from './core.js';
-import { DUPLICATE, RETURN, decode, dropMessage, encode, encodeThrown, reportThrown, settleMessage } from './rpc_message.js';
+import { RETURN, decode, dropMessage, encode, encodeThrown, reportThrown, settleMessage } from './rpc_message.js';
 import { promiseOf, propertyOf, stubRef } from './rpc.js';
 import { channelOf } from './service.js';
 import { Set, hide } from './primordials.js';
@@ -454,6 +454,5 @@ export function explicitTarget(context, v) {
 // For one call on a value that the caller has got already.
 export const valueTarget = (context, v) => new LocalClient(context, new Receiver(v, isObject(v) ? (accessOf(v) ?? (channelOf(v) !== undefined ? CLASS : NONE)) : NONE, RESERVED), undefined, false);
 
-export { DUPLICATE };
 
 hide(Traffic, Call, Group);

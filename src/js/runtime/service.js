@@ -21,7 +21,6 @@ const { message_copy, url_parse } = host;
 
 const REDIRECTS_MAX = 20;
 const PROPS_MAX = 1 << 20;
-const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
 const ONE_TIME =
     'A request with a one-time-use body (it was initialized from a stream, not a buffer) encountered a redirect requiring the body to be retransmitted. ' +
     'To avoid this error in the future, construct this request from a buffer-like body initializer.';
@@ -37,8 +36,7 @@ async function send(channel, input, init) {
     let { method } = request;
     let url = withoutFragment(request.url);
     let fields = flatHeaders(request.headers), state = bodyState(request);
-    if (state !== null && state.unusable) throw new TypeError(USED);
-    state?.check();
+    state?.need();
     for (let hops = 0; ; hops++) {
         const parts = await once(context, channel, { method, url, fields, cf: request.cf, state }, signal);
         const location = REDIRECTS.has(parts.status) && request.redirect === 'follow' ? field(parts.fields, 'location') : undefined;

@@ -14,7 +14,6 @@ import { ExecutionContext, entrypoint, entrypointHandler } from './worker.js';
 const { event_open, message_copy, now } = host;
 
 const DEPTH_MAX = 16;
-const USED = 'Body has already been used. It can only be used once. Use tee() first if you need to read it twice.';
 
 export function checkDepth(from) {
     if (from.depth >= DEPTH_MAX) throw new Error('Subrequest depth limit exceeded.');
@@ -69,8 +68,7 @@ export function answerRequest(run, respond, fail) {
             if (!isResponse(response)) throw new TypeError("Incorrect type for Promise: the Promise did not resolve to 'Response'.");
             if (response.status === 0) throw new TypeError('Return value from serve handler must not be an error response (like Response.error())');
             const state = bodyState(response);
-            if (state !== null && state.unusable) throw new TypeError(USED);
-            state?.check();
+            state?.need();
             parts = { status: response.status, statusText: response.statusText, fields: flatHeaders(response.headers), state, webSocket: response.webSocket };
         } catch (error) {
             return fail(error);

@@ -264,9 +264,8 @@ function respond(context, method, response) {
     }
     if (response.status === 0) return fail(context, new TypeError('Return value from serve handler must not be an error response (like Response.error())'));
     let state = bodyState(response);
-    if (state !== null && state.unusable) return fail(context, new TypeError('Body has already been used. It can only be used once. Use tee() first if you need to read it twice.'));
     try {
-        state?.check();
+        state?.need();
         if (state === null && method === 'HEAD') state = nobodyKnows(); // What the author says of its length stays.
         if (state !== null && responseEncoding(response) === 'automatic') state = encodedBody(state, response.headers.get('content-encoding'));
         if (state === null || state.kind === 'text' || state.kind === 'bytes') {

@@ -238,7 +238,7 @@ class WritableController {
     }
     get abortSignal() {
         if (this.signal === undefined) {
-            this.signal = newSignal(undefined);
+            this.signal = newSignal();
             if (this.aborted) abortSignal(this.signal, this.reason);
         }
         return this.signal;
