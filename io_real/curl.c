@@ -186,6 +186,8 @@ CURL *real_curl_easy(struct real_loop *l)
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     if (l->node->ca_file != NULL)
         SET(easy, CURLOPT_CAINFO, l->node->ca_file);
+    if (l->node->ca_dir != NULL)
+        SET(easy, CURLOPT_CAPATH, l->node->ca_dir);
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);

@@ -17,11 +17,10 @@ struct io_real_opts {
     enum cd_event_format log_format;
     /* operations.md 7.2, as cd_event_filter_parse has accepted it; empty: "info". */
     struct cd_str log_filter;
-    /* PEM: who may vouch for servers in place of the system's. Copied; NULL: the system's. */
-    const char *ca_file;
 };
 
-/* Never fails for reasons of its own; a machine without file descriptors or memory for a loop stops the
+/* SSL_CERT_FILE and SSL_CERT_DIR are read here: who may vouch for TLS servers in place of the system's.
+ * Never fails for reasons of its own; a machine without file descriptors or memory for a loop stops the
  * program. */
 struct io_real *io_real_new(const struct io_real_opts *opts);
 /* After io_real_run has returned, or when it was never called. Ends the log as io_real_log_flush does. */

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "io_real/real.h"
@@ -13,6 +14,12 @@
 
 static unsigned nodes; /* Of this process: made and not freed. On the main thread only. */
 static const int signal_numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+static char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL ? NULL : cd_str_dup(cd_str(value));
+}
 
 struct io_real *io_real_new(const struct io_real_opts *opts)
 {
@@ -26,7 +33,8 @@ struct io_real *io_real_new(const struct io_real_opts *opts)
     cd_list_init(&node->ports);
     node->count = 1 + opts->shards;
     node->pin = opts->pin;
-    node->ca_file = opts->ca_file == NULL ? NULL : cd_str_dup(cd_str(opts->ca_file));
+    node->ca_file = environment("SSL_CERT_FILE");
+    node->ca_dir = environment("SSL_CERT_DIR");
     if (opts->log_fd >= 0)
         node->log = real_log_new(opts->log_fd, opts->log_format, opts->log_filter);
     node->loops = cd_alloc(node->count * sizeof(struct real_loop *));
@@ -48,6 +56,7 @@ void io_real_free(struct io_real *node)
     real_log_free(node->log);
     (void)pthread_mutex_destroy(&node->lock);
     cd_free(node->ca_file);
+    cd_free(node->ca_dir);
     cd_free(node->loops);
     cd_free(node->threads);
     cd_free(node);

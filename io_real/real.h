@@ -126,7 +126,7 @@ struct io_real {
     uv_signal_t signals[3];
     bool has_signals, pin;
     struct real_log *log; /* owned; NULL: none. */
-    char *ca_file; /* owned; may be NULL. */
+    char *ca_file, *ca_dir; /* owned; NULL: the system's. */
 
     atomic_uint mail_pending; /* Posted and not handled yet, over all loops. */
     pthread_mutex_t lock; /* Of what follows. */

@@ -209,7 +209,10 @@ void cli_settings_markdown(struct cd_buf *out)
         "the part that a setting steers; *not yet* means\nthat the value is checked and that a node says at "
         "its "
         "start that it has no effect in this version.\n`celld help env` prints the list with the values that "
-        "hold where it is run.\n");
+        "hold where it is run.\n\nWhom TLS trusts, to stores, to `fetch` and to sockets of Workers, is the "
+        "system's "
+        "certificates, or what `SSL_CERT_FILE`\n(one PEM file) and `SSL_CERT_DIR` (a folder as `c_rehash` "
+        "makes it) name in their place.\n");
     for (unsigned group = 0; group < CLI_GROUP_COUNT; group++) {
         cd_buf_addf(
             out, "\n## %s\n\n| name | type | default | meaning | part |\n| --- | --- | --- | --- | --- |\n",

@@ -46,8 +46,9 @@ static void h2_run(void (*flow)(struct h2 *s))
     struct h2 s = {0};
     tls_cert_make(&s.cert);
     h2_flow = flow;
-    node_run(&(struct node_run){
-        .opts = {.log_fd = -1, .ca_file = s.cert.cert_file}, .flow = flow_site, .arg = &s});
+    tls_trust(&s.cert);
+    node_run(&(struct node_run){.opts = {.log_fd = -1}, .flow = flow_site, .arg = &s});
+    tls_trust(NULL);
     tls_cert_free(&s.cert);
 }
 

@@ -119,8 +119,9 @@ static void test_a_certificate_of_a_known_authority_is_accepted(void **state)
     (void)state;
     struct tls_site s;
     tls_open(&s);
-    node_run(&(struct node_run){
-        .opts = {.log_fd = -1, .ca_file = s.cert.cert_file}, .flow = flow_known_ca, .arg = &s});
+    tls_trust(&s.cert);
+    node_run(&(struct node_run){.opts = {.log_fd = -1}, .flow = flow_known_ca, .arg = &s});
+    tls_trust(NULL);
     tls_close(&s);
     assert_true(s.shook_hands);
 }
@@ -136,8 +137,9 @@ static void test_a_certificate_for_another_name_is_refused(void **state)
     (void)state;
     struct tls_site s;
     tls_open(&s);
-    node_run(&(struct node_run){
-        .opts = {.log_fd = -1, .ca_file = s.cert.cert_file}, .flow = flow_other_name, .arg = &s});
+    tls_trust(&s.cert);
+    node_run(&(struct node_run){.opts = {.log_fd = -1}, .flow = flow_other_name, .arg = &s});
+    tls_trust(NULL);
     tls_close(&s);
     assert_int_equal(s.head[0], '\0');
 }

@@ -3,6 +3,7 @@
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/test.h"
@@ -48,4 +49,9 @@ void tls_cert_free(struct tls_cert *t)
     CHECK(unlink(t->key_file) == 0 && unlink(t->cert_file) == 0);
     X509_free(t->cert);
     EVP_PKEY_free(t->key);
+}
+
+void tls_trust(const struct tls_cert *t)
+{
+    CHECK((t == NULL ? unsetenv("SSL_CERT_FILE") : setenv("SSL_CERT_FILE", t->cert_file, 1)) == 0);
 }

@@ -11,6 +11,8 @@ struct tls_cert {
 };
 
 void tls_cert_make(struct tls_cert *t);
+void tls_trust(
+    const struct tls_cert *t); /* Of nodes made from now on, by SSL_CERT_FILE; NULL: the system's. */
 void tls_cert_free(struct tls_cert *t); /* Its files go too. */
 
 #endif
