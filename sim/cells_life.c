@@ -277,7 +277,7 @@ static void control_boot(struct cells_life *l, struct io *io)
         l->internal = NULL; /* It dies in this very call. */
     (void)snprintf(addr, sizeof addr, "%s:%u", o->node, CELLS_PEER_PORT);
     l->keeper = cell_keeper_new(&(struct cell_keeper_opts){
-        .io = io, .router = l->router, .high_mib = o->high_mib, .release = o->release});
+        .io = io, .router = l->router, .high_mib = o->high_mib, .release = o->release, .weight = 1});
     l->node = fleet_node_start(&(struct fleet_node_opts){.io = io,
                                                          .data_dir = CD_STR(CELLS_DATA_DIR),
                                                          .node = cd_str(o->node),

@@ -113,6 +113,8 @@ struct found {
     struct cell_shard *s;
     struct cd_str scope;
     struct cd_buf cells; /* Directory. */
+    char **all; /* Every cell that has a directory. */
+    size_t count, cap;
 };
 
 static void found_epoch(void *arg, const char *name)
@@ -139,6 +141,11 @@ static void found_cell(void *arg, const char *name)
     if (!cell_scope_valid(f->scope) ||
         cell_scope_loop(f->scope, f->s->o.router->loops) != io_loop_index(f->s->o.io))
         return;
+    if (f->count == f->cap) {
+        f->cap = f->cap == 0 ? 64 : f->cap * 2;
+        f->all = cd_realloc(f->all, f->cap * sizeof *f->all);
+    }
+    f->all[f->count++] = cd_str_dup(f->scope);
     cd_buf_addf(&dir, "%s/%s", cd_buf_cstr(&f->cells), name);
     int rc = io_path_list(f->s->o.io, cd_buf_cstr(&dir), found_epoch, f);
     CD_MAYBE(rc == IO_OK); /* What cannot be listed is not counted. */
@@ -177,6 +184,7 @@ void cell_cache_open(struct cell_shard *s)
     cd_buf_deinit(&f.cells);
     sort(s->cache);
     trim(s);
+    cell_inventory_start(s, f.all, f.count);
 }
 
 void cell_cache_free(struct cell_shard *s)

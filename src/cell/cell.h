@@ -174,6 +174,8 @@ struct cell_tally {
     uint64_t activating, activation_waiting; /* With a permit, and waiting for one. */
     uint64_t capacity_waiting; /* With a permit, and waiting for a slot. */
     uint64_t shed; /* Let go of because memory was short, since the start. */
+    uint64_t owned; /* Cells whose record names this node, in memory or not. */
+    uint64_t inventoried; /* Shards: 1 when owned has those of earlier processes, too (fleet.md 9.5). */
 };
 struct cell_tally cell_shard_tally(const struct cell_shard *s);
 

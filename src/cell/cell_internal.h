@@ -270,6 +270,7 @@ struct cell_shard {
     uint64_t close_deadline_ns;
     /* Handoff. */
     struct cd_map owned; /* struct cell_owned, by scope. */
+    bool inventoried; /* Those of earlier processes are among them. */
     bool draining;
     unsigned window, handing;
     uint64_t handed; /* Taken by another node. */
@@ -374,6 +375,10 @@ void cell_cache_open(struct cell_shard *s); /* Finds what an earlier process lef
 void cell_cache_kept(struct cell_shard *s, struct cd_str scope, uint64_t epoch);
 void cell_cache_taken(struct cell_shard *s, struct cd_str scope); /* It is a database again. */
 void cell_cache_free(struct cell_shard *s);
+
+/* inventory.c: which of the cells that have a directory here are this node's. Takes the names and the list.
+ */
+void cell_inventory_start(struct cell_shard *s, char **scope, size_t count);
 
 /* alarm.c */
 void cell_timer_set(struct cell_shard *s, struct cd_str scope, int64_t due_ms); /* Replaces. */

@@ -203,7 +203,9 @@ struct cell_tally cell_shard_tally(const struct cell_shard *s)
                            .idle = s->idle_count,
                            .activating = s->activating,
                            .capacity_waiting = s->slot_waiters,
-                           .shed = s->shed};
+                           .shed = s->shed,
+                           .owned = s->owned.count,
+                           .inventoried = s->inventoried};
     for (struct cd_link *k = cd_list_first(&s->permits); k != NULL; k = cd_list_next(&s->permits, k))
         t.activation_waiting++;
     return t;

@@ -13,6 +13,7 @@ struct post {
     bool away;
     struct cell_press press;
     struct cell_tally tally;
+    unsigned sockets;
 };
 
 struct cell_keeper {
@@ -58,6 +59,8 @@ static void there(struct io *at, struct io_msg *m)
         cell_shard_press(s, &p->press);
         p->tally = cell_shard_tally(s);
     }
+    if (p->keeper->o.sockets != NULL)
+        p->sockets = p->keeper->o.sockets(p->keeper->o.arg, io_loop_index(at));
     p->msg.handle = back;
     io_post(at, 0, &p->msg);
 }
@@ -98,6 +101,8 @@ static void add(struct cell_tally *to, const struct cell_tally *t)
     to->activation_waiting += t->activation_waiting;
     to->capacity_waiting += t->capacity_waiting;
     to->shed += t->shed;
+    to->owned += t->owned;
+    to->inventoried += t->inventoried;
 }
 
 static void read_usage(struct cell_keeper *k)
@@ -124,8 +129,12 @@ static void sample(struct cell_keeper *k)
     }
     read_usage(k);
     l->cells = (struct cell_tally){0};
-    for (unsigned i = 1; i < k->loops; i++)
+    l->sockets = 0;
+    for (unsigned i = 1; i < k->loops; i++) {
         add(&l->cells, &k->post[i].tally);
+        l->sockets += k->post[i].sockets;
+    }
+    l->confirmed = l->cells.inventoried == k->loops - 1;
     k->pressure.marks = cell_marks_of(k->o.high_mib, &l->usage); /* A group's limit may be changed. */
     cell_pressure_step(&k->pressure, &l->usage, l->cells.occupied);
     l->shedding = cell_pressure_reason(&k->pressure);
@@ -173,7 +182,10 @@ void cell_keeper_tell(const struct cell_keeper *k, struct store_load *out)
     const struct cell_load *l = &k->load;
     CD_STATIC_ASSERT(IO_ABSENT == STORE_ABSENT, "what is not known here is not known there");
     out->sampled_ms = l->at_ms > 0 ? (uint64_t)l->at_ms : 0;
+    out->owned_cells = l->confirmed ? l->cells.owned : STORE_ABSENT;
+    out->placement_weight = k->o.weight == 0 ? STORE_ABSENT : k->o.weight;
     out->resident_cells = l->cells.resident;
+    out->host_websockets = k->o.sockets == NULL ? STORE_ABSENT : l->sockets;
     out->open_fds = l->usage.fds;
     out->fd_limit = l->usage.fd_limit;
     out->shed_cells = l->cells.shed;

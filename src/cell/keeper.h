@@ -17,6 +17,10 @@ struct cell_keeper_opts {
     struct cell_router *router; /* Outlives the keeper. */
     uint64_t high_mib; /* CELLD_MAX_RSS_MB, or CELL_HIGH_DEFAULT of cell/pressure.h. */
     bool release; /* CELLD_PRESSURE_OWNERSHIP=release */
+    uint64_t weight; /* CELLD_PLACEMENT_WEIGHT; 0: not told. */
+    /* On each shard's loop: WebSockets of clients that it has. NULL: not told. */
+    unsigned (*sockets)(void *arg, unsigned loop);
+    void *arg;
 };
 
 /* The last sample. */
@@ -28,6 +32,8 @@ struct cell_load {
     const char *shedding; /* "rss-hard", "memory"; NULL: there is no pressure. */
     bool headroom; /* Every measure is below its low watermark. */
     struct cell_tally cells; /* Of all shards, as each told last. */
+    uint64_t sockets; /* The same. */
+    bool confirmed; /* cells.owned is all that this node owns. */
 };
 
 /* Takes the first sample at once. */

@@ -7,6 +7,8 @@
 #include "cell/pressure.h"
 #include "cell/tunnel.h"
 #include "fleet/node.h"
+#include "http/ws.h"
+#include "js/cell_splice.h"
 #include "js/cells.h"
 
 #define HINTS_MAX 10000u /* Those above it come with the next look of the node. */
@@ -159,6 +161,14 @@ static void on_load(void *arg, struct store_load *load)
     cli_serve_load(arg, load);
 }
 
+/* Those that cells have; one that JavaScript of a Worker has ends with it. */
+static unsigned on_sockets(void *arg, unsigned loop)
+{
+    const struct serve *s = arg;
+    const struct shard *shard = &s->shard[loop - 1];
+    return http_ws_host_count(js_splices_host(shard->splices));
+}
+
 void cli_serve_load(struct serve *s, struct store_load *load)
 {
     load->bucket_format = 2;
@@ -201,7 +211,11 @@ void cli_serve_node_start(struct serve *s)
         .router = s->router,
         .high_mib =
             cli_is_set(set, CLI_SET_MAX_RSS_MB) ? cli_num(set, CLI_SET_MAX_RSS_MB) : CELL_HIGH_DEFAULT,
-        .release = !cd_str_eq(ownership, CD_STR("sticky"))});
+        .release = !cd_str_eq(ownership, CD_STR("sticky")),
+        .weight = cli_is_set(set, CLI_SET_PLACEMENT_WEIGHT) ? cli_num(set, CLI_SET_PLACEMENT_WEIGHT)
+                                                            : s->c->threads,
+        .sockets = on_sockets,
+        .arg = s});
     const struct fleet_node_opts opts = {
         .io = s->control,
         .data_dir = cd_buf_str(&s->data_dir),

@@ -190,7 +190,8 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
                                      .help =
                                          "how long first readiness is observed before a warning; 0: no gate"},
     [CLI_SET_PLACEMENT_WEIGHT] = {POSITIVE("CELLD_PLACEMENT_WEIGHT"), OWNERSHIP, .part = "fleet",
-                                  .otherwise = "CPU count", .help = "relative share of ownership"},
+                                  .otherwise = "CPU count", .help = "relative share of ownership",
+                                  .effective = true},
     [CLI_SET_REBALANCE_INTERVAL_MS] = {COUNT("CELLD_REBALANCE_INTERVAL_MS"), OWNERSHIP, .part = "fleet",
                                        .fallback = 5000,
                                        .help = "interval and age of the shared sample; 0 disables balancing"},

@@ -357,6 +357,14 @@ int fleet_claim(struct fleet_claim *c)
     return rc == IO_CANCELED ? rc : IO_OK; /* All else is told in c. */
 }
 
+/* Of this session or an earlier one: a later one has a higher epoch. */
+static bool of_our_node(const struct pass *p)
+{
+    struct cd_str node;
+    return store_session_split(cd_str(p->owner.session), &node, NULL) &&
+           cd_str_eq(node, cd_str(p->c->self->node));
+}
+
 int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
                   uint64_t epoch, uint64_t deadline_ns)
 {
@@ -376,8 +384,7 @@ int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_se
         done = same && p->owner.session[0] == 0;
         if (done)
             break;
-        if ((!same || strcmp(p->owner.session, self->session) != 0) &&
-            !(p->exists && CD_PLANT("fleet.release_without_looking")))
+        if ((!same || !of_our_node(p)) && !(p->exists && CD_PLANT("fleet.release_without_looking")))
             rc = CD_EFENCED;
         else if (!fleet_authoritative(self->authority, io_now_ns(io)))
             rc = IO_DENIED;

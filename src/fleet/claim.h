@@ -78,7 +78,8 @@ struct fleet_claim {
 CD_MUST_USE int fleet_claim(struct fleet_claim *c);
 
 /* In a fiber: gives a cell back, {us, epoch} -> {"", epoch}, after the caller proved that its prefix holds a
- * complete restore path (5.8). IO_OK also when it was released already; CD_EFENCED: the record names another
+ * complete restore path (5.8). us: this session, or an earlier one of this node that the caller knows to be
+ * one (fleet/inventory.h). IO_OK also when it was released already; CD_EFENCED: the record names another
  * session or epoch; IO_DENIED: this node has no authority; any other status: the outcome is unknown, ask
  * again. */
 CD_MUST_USE int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,

@@ -154,15 +154,10 @@ static void clean_cell(struct io *io, const char *dir, unsigned *removed)
 {
     struct names n = {0};
     struct cd_buf path = {0};
-    size_t kept = 0;
     int rc = io_path_list(io, dir, name_take, &n);
-    for (size_t i = 0; i < n.count; i++) {
-        bool stays = clean_epoch(io, below(&path, dir, n.name[i]));
-        kept += stays;
-        *removed += !stays;
-    }
-    if (rc == IO_OK && kept == 0)
-        remove_all(io, dir, 0);
+    CD_MAYBE(rc == IO_OK); /* What cannot be listed stays. */
+    for (size_t i = 0; i < n.count; i++)
+        *removed += !clean_epoch(io, below(&path, dir, n.name[i]));
     names_deinit(&n);
     cd_buf_deinit(&path);
 }

@@ -14,8 +14,9 @@ CD_MUST_USE int fleet_data_dir_open(struct fleet_data_dir *d, struct io *io, con
                                     struct cd_buf *why);
 void fleet_data_dir_close(struct fleet_data_dir *d);
 /* Removes what an earlier process left below cells/ and may not be trusted: live databases, scratch. Of each
- * cell the snapshots that were closed cleanly stay (5.9): the next epoch decides about them. *removed counts
- * directories. Best effort: what cannot be removed is reported and left. */
+ * cell the snapshots that were closed cleanly stay (5.9): the next epoch decides about them; and its own
+ * directory, which says that this node has had it (9.5). *removed counts directories of epochs. Best effort:
+ * what cannot be removed is reported and left. */
 void fleet_data_dir_clean(struct io *io, const char *path, unsigned *removed);
 
 #endif

@@ -16,7 +16,9 @@ void fake_reset(void)
     fake.self.authority = &fake.authority;
     fake.authority.deadline_ns = UINT64_MAX;
     (void)snprintf(fake.self.session, sizeof fake.self.session, "n/1");
+    (void)snprintf(fake.self.node, sizeof fake.self.node, "n");
     fake.other = fake.self;
+    (void)snprintf(fake.other.node, sizeof fake.other.node, "m");
     (void)snprintf(fake.other.session, sizeof fake.other.session, "m/1");
     fake.owner_ms = 10000;
 }

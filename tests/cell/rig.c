@@ -4,6 +4,7 @@
 
 #include "cell/id.h"
 #include "cell/rig_links.h"
+#include "io_sim/sim_store.h"
 
 struct rig rig;
 
@@ -331,6 +332,7 @@ static void boot(struct io *io, void *arg)
 {
     unsigned loop = io_loop_index(io);
     (void)arg;
+    (void)sim_bucket(io, ""); /* Where nothing is: what matters is fake. */
     if (loop == 0)
         rig_links_boot(io, 0);
     else
@@ -341,6 +343,7 @@ static void other_boot(struct io *io, void *arg)
 {
     unsigned loop = io_loop_index(io);
     (void)arg;
+    (void)sim_bucket(io, "");
     if (loop == 0)
         rig_links_boot(io, 1);
     else

@@ -217,11 +217,17 @@ static void use(void *arg, struct io_usage *u)
     u->cpu_us = sim_now_ns(rig.sim) / 4000; /* A quarter of a processor. */
 }
 
+static unsigned sockets(void *arg, unsigned loop)
+{
+    (void)arg;
+    return 10 + loop;
+}
+
 static void keeper_start(struct io *io, void *arg)
 {
     (void)arg;
-    keeper = cell_keeper_new(
-        &(struct cell_keeper_opts){.io = io, .router = rig.router, .high_mib = 100, .release = true});
+    keeper = cell_keeper_new(&(struct cell_keeper_opts){
+        .io = io, .router = rig.router, .high_mib = 100, .release = true, .weight = 3, .sockets = sockets});
 }
 
 static void keeper_end(struct io *io, void *arg)
@@ -287,6 +293,24 @@ static void test_the_keeper_keeps_cells_that_are_not_the_reason(void **state)
     without_keeper();
 }
 
+static void test_the_lease_says_what_the_shards_have(void **state)
+{
+    struct store_load load;
+    (void)state;
+    with_keeper(5);
+    rig_evict("C:0");
+    rig_run(2500);
+    store_load_init(&load);
+    cell_keeper_tell(keeper, &load);
+    assert_int_equal(load.owned_cells, 5);
+    assert_int_equal(load.resident_cells, 4);
+    assert_int_equal(load.host_websockets, 11 + 12);
+    assert_int_equal(load.placement_weight, 3);
+    assert_int_equal(load.rss_bytes, 44 * MIB);
+    assert_true(load.sampled_ms > 0 && !load.pressured && load.memory_headroom);
+    without_keeper();
+}
+
 CD_TESTS(shed, cmocka_unit_test(test_nobody_comes_in_while_memory_is_short_and_who_is_in_is_served),
          cmocka_unit_test(test_while_the_log_has_too_much_to_prove_calls_are_refused_at_once),
          cmocka_unit_test(test_who_waits_for_too_long_is_refused),
@@ -298,4 +322,5 @@ CD_TESTS(shed, cmocka_unit_test(test_nobody_comes_in_while_memory_is_short_and_w
          cmocka_unit_test(test_an_armed_cell_goes_when_its_wake_entry_is_there_and_its_timer_with_it),
          cmocka_unit_test(test_an_armed_cell_without_its_entry_stays_and_others_go_first),
          cmocka_unit_test(test_the_keeper_sheds_cells_until_memory_suffices),
-         cmocka_unit_test(test_the_keeper_keeps_cells_that_are_not_the_reason))
+         cmocka_unit_test(test_the_keeper_keeps_cells_that_are_not_the_reason),
+         cmocka_unit_test(test_the_lease_says_what_the_shards_have))

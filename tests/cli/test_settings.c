@@ -267,15 +267,15 @@ static void test_unknown_names_and_settings_without_effect_are_told_when_a_node_
     rig_env(&r, "CELLD_BUCKET=s3://b");
     rig_env(&r, "CELLD_TTLMS=5");
     rig_env(&r, "CELLD_SOMETHING_ELSE_ALTOGETHER=5");
-    rig_env(&r, "CELLD_PLACEMENT_WEIGHT=7");
+    rig_env(&r, "CELLD_DOCKER=podman");
     assert_int_equal(rig_run(&r, ""), 1);
     assert_true(rig_has(rig_err(&r),
                         " WARN celld: unknown_setting event=\"unknown_setting\" name=\"CELLD_TTLMS\" "
                         "near=\"CELLD_TTL_MS\"\n"));
     assert_true(rig_has(rig_err(&r), "name=\"CELLD_SOMETHING_ELSE_ALTOGETHER\"\n"));
     assert_true(rig_has(rig_err(&r), " WARN celld: setting_without_effect event=\"setting_without_effect\" "
-                                     "name=\"CELLD_PLACEMENT_WEIGHT\" steers=\"fleet\""));
-    assert_false(rig_has(rig_err(&r), "name=\"CELLD_PLACEMENT_WEIGHT\" near"));
+                                     "name=\"CELLD_DOCKER\" steers=\"deploy\""));
+    assert_false(rig_has(rig_err(&r), "name=\"CELLD_DOCKER\" near"));
     rig_close(&r);
 }
 

@@ -50,6 +50,12 @@ static void session_of(char out[STORE_SESSION_MAX + 1], const char *node, char d
 }
 
 /* Every applied write by a node is one epoch higher, or a release at the same one by its owner. */
+static bool of_node(const char *session, const char *node)
+{
+    size_t len = strlen(node);
+    return strncmp(session, node, len) == 0 && session[len] == '/';
+}
+
 static void on_store(void *arg, const struct sim_store_change *ch)
 {
     struct stage *g = arg;
@@ -70,7 +76,7 @@ static void on_store(void *arg, const struct sim_store_change *ch)
         CHECK(by != NULL);
         bool release = after.session[0] == 0;
         bool legal = release
-                         ? after.epoch == before.epoch && strcmp(before.session, by->self.session) == 0
+                         ? after.epoch == before.epoch && of_node(before.session, by->self.node)
                          : after.epoch == before.epoch + 1 && strcmp(after.session, by->self.session) == 0;
         g->illegal += !legal;
     }
@@ -568,6 +574,8 @@ static void test_only_the_owner_releases_and_only_its_epoch(void **state)
     assert_int_equal(g.epoch, 4);
     assert_int_equal(release_now(&g, 0, 4), IO_OK);
     assert_int_equal(g.writes, 1);
+    put_owner(&g, "a", '7', 5); /* An earlier session of the node. */
+    assert_int_equal(release_now(&g, 0, 5), IO_OK);
     put_owner(&g, "a", '1', 6);
     g.c[0].authority = (struct fleet_authority){0};
     assert_int_equal(release_now(&g, 0, 6), IO_DENIED);
