@@ -17,6 +17,15 @@ extern "C" const char *__asan_default_options()
 }
 #endif
 
+/* libnode's own copy of absl, for which it has no header. Without NDEBUG, as Debian builds it, each lock of
+ * V8 is entered into one graph of the process that looks for cycles: 1 MB and 10 ms at the first lock, and
+ * every thread waits for that graph. Weak: another libnode may have none. */
+namespace absl
+{
+enum class OnDeadlockCycle { kIgnore };
+[[gnu::weak]] void SetMutexDeadlockDetectionMode(OnDeadlockCycle mode);
+} /* namespace absl */
+
 namespace
 {
 
@@ -168,6 +177,8 @@ bool entropy(unsigned char *out, size_t len)
 void js_platform_start(const js_platform_config *config)
 {
     CD_ASSERT(the_platform == nullptr);
+    if (absl::SetMutexDeadlockDetectionMode != nullptr)
+        absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     js_prelude_source::make();
     CD_ASSERT(config->now_ns != nullptr && config->wall_ms != nullptr && config->random != nullptr);
     the_platform = new platform(*config);
