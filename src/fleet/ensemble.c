@@ -8,7 +8,9 @@
 #define LOOK_NS IO_SEC(30) /* While an ensemble is active. */
 #define AGAIN_NS IO_SEC(1)
 #define AGAIN_MAX_NS IO_SEC(10)
-#define AVOID_NS IO_SEC(10) /* How long a member whose append failed is passed over. */
+#define AVOID_NS IO_SEC(10) /* How long a member that was slow, or failed, is passed over. */
+#define QUARANTINE_NS IO_SEC(300) /* And one that takes no appends at all. */
+#define ASK_NS IO_SEC(2)
 #define STEADY_NS IO_SEC(10) /* An ensemble that lasted so long was no failure. */
 #define CANDIDATES_MAX 64u
 
@@ -49,6 +51,9 @@ static int call(void *arg, struct log_call *c)
     int rc = fleet_peer_call(e->caller, &f);
     c->reached = f.status != 0 || f.end != FLEET_PEER_NOT_STARTED;
     c->status = rc == IO_OK ? f.status : 0;
+    c->unable = f.status == 404 || f.status == 405 || f.status == 501;
+    if (f.status != 0)
+        e->suspect = false; /* It is not us who cannot be heard. */
     c->answer = cd_buf_move(&f.answer);
     return rc;
 }
@@ -157,11 +162,38 @@ static bool same_process(const struct log_peer *a, const struct log_peer *b)
     return strcmp(a->node, b->node) == 0 && strcmp(a->generation, b->generation) == 0;
 }
 
-void fleet_ensemble_failed(struct fleet_ensemble *e, const char *node)
+void fleet_ensemble_evicted(struct fleet_ensemble *e, const char *node, enum log_evict why)
 {
+    if (why == LOG_EVICT_SELF) {
+        e->suspect = true;
+        cd_event_to(e->io, CD_WARN, "log", "suspect_self", CD_Z("node", e->self->node),
+                    CD_Z("hint", "no follower answers: writes wait for the bucket until a node does"));
+        return;
+    }
+    uint64_t quarantine = e->quarantine_ns != 0 ? e->quarantine_ns : QUARANTINE_NS;
     struct avoided *a = cd_new(struct avoided);
-    a->until_ns = io_now_ns(e->io) + AVOID_NS;
+    a->until_ns = io_now_ns(e->io) + (why == LOG_EVICT_UNABLE ? quarantine : AVOID_NS);
     cd_free(cd_map_put(&e->avoided, cd_str(node), a));
+}
+
+/* Whether somebody answers at all: an empty append, which changes nothing wherever it comes to. */
+static int ask_around(struct fleet_ensemble *e, const struct fleet_candidate *c, size_t count)
+{
+    struct cd_buf body = {0};
+    int rc = IO_OK;
+    log_append_write(
+        &body, &(struct log_append){.leader = cd_str(e->self->session), .log_epoch = 1, .first_batch = 1});
+    for (size_t i = 0; i < count && e->suspect && rc != IO_CANCELED; i++) {
+        struct log_call call = {.peer = &c[i].peer,
+                                .path = LOG_PATH_APPEND,
+                                .body = cd_buf_str(&body),
+                                .deadline_ns = io_now_ns(e->io) + ASK_NS,
+                                .answer_max = 4096};
+        rc = e->peers.call(e->peers.arg, &call);
+        cd_buf_deinit(&call.answer);
+    }
+    cd_buf_deinit(&body);
+    return rc == IO_CANCELED ? rc : IO_OK;
 }
 
 /* Reads a listed lease; adds it when it can follow us. */
@@ -249,16 +281,23 @@ int fleet_ensemble_pass(struct fleet_ensemble *e)
     if (!n.opened || n.fenced)
         return IO_OK; /* The first row opens it: a node that writes nothing needs nobody. */
     if (n.log_epoch == 0 && e->count > 0) { /* It was given up since. */
-        if (now - e->named_ns >= STEADY_NS)
-            e->failures = 0;
+        bool steady = now - e->named_ns >= STEADY_NS;
         e->count = 0;
-        again(e, true);
+        e->failures = steady ? 0 : e->failures;
+        if (steady)
+            e->look_ns = now;
+        else
+            again(e, true);
     }
     if (now < e->look_ns)
         return IO_OK;
     struct fleet_candidate *c = cd_alloc(CANDIDATES_MAX * sizeof *c);
     size_t count = 0;
     int rc = look(e, c, &count);
+    if (rc == IO_OK && e->suspect)
+        rc = ask_around(e, c, count);
+    if (e->suspect)
+        count = 0;
     fleet_candidates_order(c, count);
     unsigned want = count < FLEET_ENSEMBLE_SIZE ? (unsigned)count : FLEET_ENSEMBLE_SIZE, kept = 0;
     for (unsigned i = 0; i < want; i++)
@@ -268,10 +307,10 @@ int fleet_ensemble_pass(struct fleet_ensemble *e)
     } else if (rc == IO_OK && want > 0) {
         rc = name(e, c, want);
     } else {
-        if (rc == IO_OK && !e->hinted)
+        if (rc == IO_OK && !e->hinted && !e->suspect)
             cd_event(e->io, CD_INFO, "no_followers", CD_Z("node", e->self->node),
                      CD_Z("hint", "every write waits for the bucket until another node joins the fleet"));
-        e->hinted = true;
+        e->hinted = e->hinted || !e->suspect;
         again(e, true);
         rc = rc == IO_CANCELED ? rc : IO_OK;
     }

@@ -20,6 +20,7 @@ struct fleet_ensemble {
     struct fleet_peer_client *caller; /* NULL: nobody can be called. */
     struct log_follower *follower;
     struct log *log; /* NULL: not yet, or no longer. */
+    uint64_t quarantine_ns; /* CELLD_LOG_EVICT_QUARANTINE_MS; 0: 300 s */
 
     struct log_peers peers;
     struct log_peer member[FLEET_ENSEMBLE_SIZE]; /* Of the last one that was named. */
@@ -27,7 +28,8 @@ struct fleet_ensemble {
     uint64_t look_ns; /* Nothing is looked at before. */
     unsigned failures; /* Ensembles and looks in a row that came to nothing. */
     uint64_t named_ns;
-    struct cd_map avoided; /* owned: node to struct avoided, whose appends failed of late */
+    struct cd_map avoided; /* owned: node to struct avoided: members that were replaced of late */
+    bool suspect; /* All members were silent at once: nobody is named until somebody answers us (6.9). */
     bool hinted; /* It was said that there is nobody. */
 };
 void fleet_ensemble_init(struct fleet_ensemble *e); /* Fills in peers; the rest was set. */
@@ -37,8 +39,8 @@ void fleet_ensemble_serve(struct fleet_ensemble *e, struct fleet_peer_server *s)
 /* In a fiber, about once per second: names an ensemble when there is none, or a better one. IO_OK or
  * IO_CANCELED. */
 CD_MUST_USE int fleet_ensemble_pass(struct fleet_ensemble *e);
-/* An append to this member failed. */
-void fleet_ensemble_failed(struct fleet_ensemble *e, const char *node);
+/* The ensemble was given up because of this member. */
+void fleet_ensemble_evicted(struct fleet_ensemble *e, const char *node, enum log_evict why);
 
 /* Who is to be a member. Pure. */
 struct fleet_candidate {

@@ -90,10 +90,10 @@ static uint64_t log_stored(void *arg)
     return n->log == NULL ? 0 : log_want_stored(n->log);
 }
 
-static void log_member_failed(void *arg, const char *node)
+static void log_member_evicted(void *arg, const char *node, enum log_evict why)
 {
     struct fleet_node *n = arg;
-    fleet_ensemble_failed(&n->ensemble, node);
+    fleet_ensemble_evicted(&n->ensemble, node, why);
 }
 
 static void log_rows_durable(void *arg, struct log_durable *d)
@@ -308,9 +308,9 @@ static void make_log(struct fleet_node *n)
                                         .flush_ns = IO_MS(n->o.flush_ms),
                                         .window = n->o.window,
                                         .window_bytes = n->o.window_bytes,
-                                        .backstop_ns = IO_MS(n->o.backstop_ms),
+                                        .health = n->o.health,
                                         .peers = n->o.sole ? NULL : &n->ensemble.peers,
-                                        .member_failed = log_member_failed,
+                                        .member_evicted = log_member_evicted,
                                         .arg = n,
                                         .publish = log_publish,
                                         .fence = log_fence,
@@ -401,7 +401,8 @@ struct fleet_node *fleet_node_start(const struct fleet_node_opts *o)
     io_signal_init(&n->changed);
     n->peers = fleet_peer_server_new(o->io);
     fleet_probe_serve(n->peers, &n->probed);
-    n->ensemble = (struct fleet_ensemble){.io = o->io, .bucket = n->bucket, .self = &n->self};
+    n->ensemble = (struct fleet_ensemble){
+        .io = o->io, .bucket = n->bucket, .self = &n->self, .quarantine_ns = IO_MS(o->quarantine_ms)};
     fleet_ensemble_init(&n->ensemble);
     fleet_ensemble_serve(&n->ensemble, n->peers);
     n->starting = io_spawn(o->io, "node_start", start_flow, n);

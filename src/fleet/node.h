@@ -11,6 +11,7 @@
 #include "fleet/claim.h"
 #include "fleet/lease.h"
 #include "log/fold.h"
+#include "log/health.h"
 
 struct fleet_node;
 struct fleet_peer_client; /* fleet/peer.h */
@@ -36,7 +37,8 @@ struct fleet_node_opts {
     uint64_t fold_ms; /* CELLD_LOG_FOLD_MS */
     bool followers; /* CELLD_DURABILITY=fleet: other nodes prove writes; without one the bucket does. */
     uint64_t flush_ms, window, window_bytes; /* CELLD_LOG_FLUSH_MS, _WINDOW, _WINDOW_BYTES */
-    uint64_t backstop_ms; /* CELLD_LOG_EVICT_BACKSTOP_MS; 0: 2000 */
+    struct log_health_opts health; /* CELLD_LOG_EVICT_BUDGET_MS, _SUSTAIN_MS, _BACKSTOP_MS, _LOG_HEDGE_MS */
+    uint64_t quarantine_ms; /* CELLD_LOG_EVICT_QUARANTINE_MS; 0: 300000 */
     uint64_t batch_bytes; /* Of a batch and a slot; 0: LOG_TARGET_BYTES. For tests, like fold. */
     struct log_folder_limits fold;
     bool sole; /* The bucket is private to this process: other sessions are dead (`celld dev`). */

@@ -14,6 +14,7 @@ struct log *log_new(const struct log_opts *opts)
     l->io = opts->io;
     cd_buf_add_str(&l->session, opts->session);
     log_leader_init(&l->leader, opts->pipeline);
+    log_health_init(&l->health, &opts->health);
     for (unsigned i = 0; i < LOG_PIPELINE_MAX; i++)
         l->carrier[i].log = l;
     l->kept = 1;

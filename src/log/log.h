@@ -10,7 +10,7 @@
 #define LOG_LOG_H
 
 #include "log/feed.h"
-#include "log/peers.h"
+#include "log/health.h"
 
 #define LOG_PIPELINE_MAX 64u
 #define LOG_TARGET_BYTES (8u << 20) /* Of a batch, of a slot; a larger row is stored apart. */
@@ -32,9 +32,10 @@ struct log_opts {
     uint64_t unproven_bytes; /* 0: LOG_UNPROVEN_BYTES; tests make it small. */
     uint64_t flush_ns; /* CELLD_LOG_FLUSH_MS: how long a batch that followers can prove stays un-slotted. */
     uint64_t window, window_bytes; /* Backlog at which cutting waits; 0: 8192, 64 MiB. */
-    uint64_t backstop_ns; /* CELLD_LOG_EVICT_BACKSTOP_MS: an append that takes longer failed. 0: 2 s. */
+    struct log_health_opts health; /* When a follower is replaced. */
     const struct log_peers *peers; /* NULL: there is no ensemble, ever. Outlives the log. */
-    void (*member_failed)(void *arg, const char *node); /* An append to it; may be NULL. */
+    /* The ensemble is given up for it, with whichever of its members this is. May be NULL. */
+    void (*member_evicted)(void *arg, const char *node, enum log_evict why);
     void *arg;
     /* Puts the log record into the session's own lease (6.2). Ends with IO_OK when the CAS was applied,
      * CD_EFENCED when the lease is lost; after anything else the leader asks again (open) or leaves the log

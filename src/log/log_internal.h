@@ -61,6 +61,7 @@ struct log {
     uint64_t told_batch, told_slot; /* Up to here the shards know, and the folder. */
     struct store_log_record record; /* As it was last published. */
     struct ship *ship; /* owned; NULL: no ensemble is being shipped to */
+    struct log_health health; /* Of its members. */
     struct io_timer flush_timer;
     struct io_timer slow_timer; /* Runs while PUTs of slots are under way. */
     uint64_t put_ns[LOG_PACE_PUTS]; /* How long the last ones took that were applied. */

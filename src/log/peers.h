@@ -21,6 +21,7 @@ struct log_call {
     size_t answer_max;
     bool reached; /* Out: something took the connection. False: nobody can have done anything. */
     int status; /* Out: HTTP, of an answer that is certainly the peer's; 0: none came. */
+    bool unable; /* Out: whoever answered does not know the path (404, 405, 501). */
     struct cd_buf answer; /* Out: the caller's to deinit. */
 };
 struct log_peers {

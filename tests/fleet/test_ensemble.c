@@ -140,6 +140,102 @@ static void test_a_batch_needs_all_members(void **state)
     town_close(&t);
 }
 
+/* Answers of n take so long, and what it is asked. */
+static void slow_link(struct town_node *n, uint64_t ns)
+{
+    const struct sim_link slow = {.delay_ns = ns};
+    sim_link_set(n->town->sim, NULL, n->sim, &slow);
+    sim_link_set(n->town->sim, n->sim, NULL, &slow);
+}
+
+/* How many followers the record of w names, and whether n is one of them. */
+static unsigned members_of(struct town_node *w, const struct town_node *n, bool *is)
+{
+    struct cd_buf key = {0};
+    struct sim_object o;
+    struct store_lease *l = cd_new(struct store_lease);
+    store_key_lease(&key, cd_str(w->id));
+    CHECK(sim_store_get_truth(w->town->sim, cd_buf_str(&key), &o));
+    CHECK_INT(store_lease_read(l, cd_str(w->id), o.body, NULL), 0);
+    unsigned count = l->log.ensemble_count;
+    *is = false;
+    for (unsigned i = 0; i < count; i++)
+        *is = *is || strcmp(l->log.ensemble[i], n->id) == 0;
+    cd_free(l);
+    cd_buf_deinit(&key);
+    return count;
+}
+
+static void test_a_slow_follower_is_replaced_and_acknowledgements_go_on(void **state)
+{
+    (void)state;
+    struct town t;
+    bool is;
+    open_town(&t, 5, true);
+    struct town_node *w = ship(&t), *slow = another(w);
+    slow_link(slow, IO_MS(150));
+    unsigned acks = w->acks;
+    sim_run_for(t.sim, IO_SEC(2));
+    assert_true(w->acks >= acks + 3); /* Slowly. */
+    assert_int_equal(members_of(w, slow, &is), 2); /* For as long as the sustain time it is put up with. */
+    sim_run_for(t.sim, IO_SEC(8));
+    assert_int_equal(members_of(w, slow, &is), 1);
+    assert_true(!is && shipped(w));
+    acks = w->acks;
+    sim_run_for(t.sim, IO_SEC(2));
+    assert_true(w->acks >= acks + 10);
+    slow_link(slow, IO_MS(1)); /* Well again, it is taken back. */
+    assert_true(sim_run_until(t.sim, shipped_to_both, w, IO_SEC(60)));
+    assert_int_equal(w->fences, 0);
+    town_close(&t);
+}
+
+static void test_a_request_that_hangs_costs_the_wait_for_a_second_one(void **state)
+{
+    (void)state;
+    struct town t;
+    open_town(&t, 6, true);
+    struct town_node *w = ship(&t), *other = another(w);
+    sim_store_rule(t.sim, &no_slots);
+    uint64_t worst = 0, hedges = sim_marks(t.sim, "log.hedge_won");
+    struct sim_link hole;
+    sim_link_get(t.sim, w->sim, other->sim, &hole);
+    sim_run_for(t.sim, IO_SEC(4)); /* The windows know what is usual. */
+    hole.half_open_ppm = 500000; /* Of new connections every other one stops somewhere. */
+    sim_link_set(t.sim, w->sim, other->sim, &hole);
+    (void)sim_reset(t.sim, w->sim, other->sim);
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t began = sim_now_ns(t.sim);
+        w->acks = 0;
+        assert_true(sim_run_until(t.sim, town_acked_more, w, IO_SEC(10)));
+        uint64_t took = sim_now_ns(t.sim) - began;
+        worst = took > worst ? took : worst;
+    }
+    assert_true(sim_marks(t.sim, "log.hedge_won") > hedges); /* Else nothing was tried. */
+    assert_true(worst < IO_MS(700)); /* A quarter of a second, and the actor's own pause. */
+    town_close(&t);
+}
+
+static void test_a_node_that_hears_nobody_suspects_itself_and_asks_around(void **state)
+{
+    (void)state;
+    struct town t;
+    bool is;
+    open_town(&t, 7, true);
+    struct town_node *w = ship(&t);
+    for (unsigned i = 0; i < TOWN_NODES; i++)
+        if (&t.node[i] != w)
+            sim_cut_both(t.sim, w->sim, t.node[i].sim);
+    unsigned acks = w->acks;
+    sim_run_for(t.sim, IO_SEC(12));
+    assert_true(w->acks > acks + 5 && !shipped(w)); /* By the bucket. */
+    assert_int_equal(members_of(w, w, &is), 2); /* No other one was named. */
+    sim_heal_all(t.sim);
+    assert_true(sim_run_until(t.sim, shipped_to_both, w, IO_SEC(30))); /* Nobody is passed over for it. */
+    assert_int_equal(w->fences, 0);
+    town_close(&t);
+}
+
 static void test_a_leader_that_was_taken_for_dead_credits_nothing_more(void **state)
 {
     (void)state;
@@ -208,7 +304,7 @@ static void test_nodes_that_come_and_go_lose_nothing(void **state)
     (void)state;
     uint64_t witnessed = 0;
     unsigned acks = 0;
-    for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (uint64_t seed = 5; seed <= 10; seed++) {
         struct town t;
         open_town(&t, seed, false);
         sim_store_set(t.sim, &(struct sim_store_opts){.latency_ns = IO_MS(10),
@@ -235,6 +331,9 @@ static void test_nodes_that_come_and_go_lose_nothing(void **state)
 CD_TESTS(ensemble, cmocka_unit_test(test_members_stay_and_others_come_by_load_and_then_by_hash),
          cmocka_unit_test(test_followers_acknowledge_through_an_outage_and_witness_for_a_lost_disk),
          cmocka_unit_test(test_a_batch_needs_all_members),
+         cmocka_unit_test(test_a_slow_follower_is_replaced_and_acknowledgements_go_on),
+         cmocka_unit_test(test_a_request_that_hangs_costs_the_wait_for_a_second_one),
+         cmocka_unit_test(test_a_node_that_hears_nobody_suspects_itself_and_asks_around),
          cmocka_unit_test(test_a_leader_that_was_taken_for_dead_credits_nothing_more),
          cmocka_unit_test(test_a_loss_of_all_followers_is_declared_by_name),
          cmocka_unit_test(test_batches_of_all_ensembles_are_history),
