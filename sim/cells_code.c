@@ -74,7 +74,7 @@ static void talk_closed(void *arg, struct cell_wire *w, const struct cell_close 
     talk_end(arg, "");
 }
 
-static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL};
+static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL, NULL};
 
 static void actor_start(void *arg, struct cell *c)
 {

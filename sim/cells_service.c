@@ -54,7 +54,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     io_signal_wake(&q->changed, IO_OK);
 }
 
-static const struct cell_wire_hooks call_hooks = {on_message, on_closed, NULL};
+static const struct cell_wire_hooks call_hooks = {on_message, on_closed, NULL, NULL};
 
 static void on_gone(struct http_exchange *x, int status)
 {

@@ -15,7 +15,7 @@
 
 /* ---- Wires (wire.c, route.c) ---- */
 
-enum cell_message_kind { CELL_MESSAGE_BYTES, CELL_MESSAGE_STARTED, CELL_MESSAGE_CLOSE };
+enum cell_message_kind { CELL_MESSAGE_BYTES, CELL_MESSAGE_STARTED, CELL_MESSAGE_CREDIT, CELL_MESSAGE_CLOSE };
 
 /* On its way between two ends, waiting at the receiver, or behind the sender's gate. */
 struct cell_message {
@@ -25,6 +25,8 @@ struct cell_message {
     struct cell_wire *wire; /* The end it goes to; while it is held, the end it comes from. */
     enum cell_message_kind kind;
     const struct fleet_authority *authority; /* Of the cell that sent it; NULL: none did. */
+    bool again; /* It was taken before: the sender has its credit. */
+    size_t credit; /* Of a credit: so much was taken. */
     bool overloaded, retryable, reset; /* Of a close, with: */
     enum cell_refusal refusal;
     struct cd_buf bytes; /* owned; of a close: the text */
@@ -46,6 +48,8 @@ struct cell_wire {
     struct cd_list in, out; /* struct cell_message: received and not taken; behind the gate. */
     struct io_op deliver; /* Busy: in is to be delivered at the next turn. */
     size_t held; /* Bytes behind the gate. */
+    size_t unsent; /* Sent, and not taken as far as is known here. */
+    size_t taken; /* What the other end does not know yet. */
     struct cell *cell; /* Whose gate holds what is sent; NULL: nobody's. */
     struct cd_link of_cell; /* In cell.wires. */
     struct cd_link queued; /* In cell.calls: not given to the code yet. */

@@ -5,8 +5,8 @@
  * an attempt which certainly did not start can be made again, here or at another node. One that serves stands
  * for the caller. What they say goes to the control loop in one post for each turn.
  *
- * Each direction of a wire has a window. The receiver gives credit when it has passed the bytes on, so a wire
- * whose loop is held up stops its sender and nobody else. */
+ * Each direction of a wire has a window. The receiver gives credit when it has passed the bytes on and the
+ * wire behind it is not full, so a receiver who is slow stops its sender and nobody else. */
 #include "cell/cell_internal.h"
 
 #define MESSAGE_MAX (128u << 20) /* A message that a peer sends. */
@@ -158,8 +158,9 @@ static void on_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 
 static void give_credit(struct relay *r)
 {
-    if ((serves(r) && !r->started) || r->owed < CELL_FRAME_WINDOW / 2)
-        return; /* What comes before the start is kept by the sender: no more of it. */
+    /* What comes before the start is kept by the sender: no more of it. */
+    if ((serves(r) && !r->started) || r->owed < CELL_FRAME_WINDOW / 2 || cell_wire_full(r->wire))
+        return;
     cell_frame_add_credit(frame_for(r), r->id, (uint32_t)r->owed);
     r->owed = 0;
 }
@@ -183,7 +184,13 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     relay_end(r, NULL);
 }
 
-static const struct cell_wire_hooks hooks = {on_message, on_closed, on_started};
+static void on_drained(void *arg, struct cell_wire *w)
+{
+    (void)w;
+    give_credit(arg);
+}
+
+static const struct cell_wire_hooks hooks = {on_message, on_closed, on_started, on_drained};
 
 static struct relay *relay_new(struct cell_shard *s, uint64_t tunnel, uint64_t id, struct cell_wire *w)
 {

@@ -22,6 +22,11 @@ static void drop_all(struct cd_list *list)
     }
 }
 
+static size_t cost(const struct cell_message *m)
+{
+    return m->bytes.len + sizeof *m;
+}
+
 /* Asked wherever one of its conditions may have become true; w may be gone afterwards. */
 static void release(struct cell_wire *w)
 {
@@ -62,6 +67,28 @@ static struct cell_message *close_message(const struct cell_close *why)
 
 /* ---- Receiving ---- */
 
+/* m is about to be taken. Credit is given in large pieces: most wires never carry so much. */
+static void take(struct cell_wire *w, const struct cell_message *m)
+{
+    w->taken += m->again ? 0 : cost(m);
+    if (w->taken < CELL_WIRE_WINDOW / 4 || w->close_sent)
+        return;
+    struct cell_message *credit = cd_new(struct cell_message);
+    credit->kind = CELL_MESSAGE_CREDIT;
+    credit->credit = w->taken;
+    w->taken = 0;
+    post(w, credit);
+}
+
+static void credited(struct cell_wire *w, size_t credit)
+{
+    size_t before = w->unsent;
+    CD_ASSERT(credit <= before);
+    w->unsent -= credit;
+    if (before >= CELL_WIRE_WINDOW / 2 && w->unsent < CELL_WIRE_WINDOW / 2 && w->hooks->drained != NULL)
+        w->hooks->drained(w->arg, w);
+}
+
 static void pump(struct cell_wire *w)
 {
     w->busy = true;
@@ -74,7 +101,10 @@ static void pump(struct cell_wire *w)
         } else if (m->kind == CELL_MESSAGE_STARTED) {
             if (w->hooks->started != NULL)
                 w->hooks->started(w->arg, w);
+        } else if (m->kind == CELL_MESSAGE_CREDIT) {
+            credited(w, m->credit);
         } else {
+            take(w, m);
             w->hooks->message(w->arg, w, &m->bytes);
         }
         message_free(m);
@@ -197,7 +227,18 @@ void cell_wire_send(struct cell_wire *w, struct cd_buf *bytes)
     }
     struct cell_message *m = cd_new(struct cell_message);
     m->bytes = taken;
+    w->unsent += cost(m);
     send(w, m);
+}
+
+size_t cell_wire_unsent(const struct cell_wire *w)
+{
+    return w->unsent;
+}
+
+bool cell_wire_full(const struct cell_wire *w)
+{
+    return w->unsent >= CELL_WIRE_WINDOW;
 }
 
 /* The user of a cell's end does not use the cell any more. */
@@ -270,6 +311,7 @@ void cell_wire_untake(struct cell_wire *w, struct cd_buf *bytes)
 {
     struct cell_message *m = cd_new(struct cell_message);
     CD_ASSERT(w->hooks == NULL);
+    m->again = true;
     m->bytes = cd_buf_move(bytes);
     cd_list_push_front(&w->in, &m->link);
 }

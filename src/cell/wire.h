@@ -5,6 +5,10 @@
  * What they mean is the session's matter (js). The cell's end, and the caller's end where the caller is a
  * cell itself, hold what they send behind that cell's output gate.
  *
+ * Nobody is stopped from sending, but who can wait should while cell_wire_full: what was sent and not taken
+ * lies in memory. Bytes count until the other end's hooks.message has got them, so a receiver that detaches
+ * itself (cell_wire_attach without hooks) holds its sender up, also one on another node. runtime.md 2.10.
+ *
  * An end is its user's until cell_wire_close, which the user calls exactly once, also after hooks.closed. The
  * other end may go away at any time: what is sent then is dropped. */
 #ifndef CELL_WIRE_H
@@ -44,7 +48,13 @@ struct cell_wire_hooks {
     void (*closed)(void *arg, struct cell_wire *w, const struct cell_close *why);
     /* The cell's code has the call. Only for a call that came from another node; NULL: nobody asks. */
     void (*started)(void *arg, struct cell_wire *w);
+    /* The end is not full any more: may come whenever much of what was sent has been taken. NULL: nobody
+     * waits. */
+    void (*drained)(void *arg, struct cell_wire *w);
 };
+
+/* What may lie between two ends before the sender is to wait; one message may be larger. */
+#define CELL_WIRE_WINDOW (512u << 10)
 
 /* Whom to call. All is copied. */
 struct cell_target {
@@ -67,6 +77,10 @@ void cell_wire_attach(struct cell_wire *w, const struct cell_wire_hooks *hooks, 
 /* Takes the bytes (they are empty afterwards). Gated: they leave when what the cell had committed by now is
  * proven. */
 void cell_wire_send(struct cell_wire *w, struct cd_buf *bytes);
+/* What was sent over it and not taken: in bytes, each message with what it costs to keep. */
+size_t cell_wire_unsent(const struct cell_wire *w);
+/* That is CELL_WIRE_WINDOW or more; hooks.drained comes when it is less than half of it. */
+bool cell_wire_full(const struct cell_wire *w);
 /* Gives the end up: no callback comes any more. The other end hears why (NULL: orderly) behind all that was
  * sent before; behind the gate too. */
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why);

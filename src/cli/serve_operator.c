@@ -65,7 +65,7 @@ static void resolve_gone(struct http_exchange *x, int status)
     http_exchange_close(x);
 }
 
-static const struct cell_wire_hooks resolve_hooks = {resolve_message, resolved, NULL};
+static const struct cell_wire_hooks resolve_hooks = {resolve_message, resolved, NULL, NULL};
 
 void cli_operator_cell(struct serve *s, struct http_exchange *x, struct cd_str scope)
 {

@@ -9,6 +9,9 @@
 #define AUTO_MAX 2048u /* Bytes of a request and of a response. services.md 1.8 */
 #define HEAP_PERCENT 90 /* Of the isolate's limit: no further socket above it. */
 #define LOST 1006u
+/* Frames of a socket that wait for the instance; the rest waits in the wire. With its window:
+ * runtime.md 2.10. */
+#define WAITING_MAX CELL_WIRE_WINDOW
 
 struct js_parked {
     struct cd_link link; /* Of js_cells.parked. */
@@ -17,6 +20,7 @@ struct js_parked {
     struct cd_buf scope; /* owned */
     struct js_cell *cell; /* Its instance; NULL: it hibernates. */
     struct cd_map sockets; /* id, in the order of accepting -> struct socket */
+    struct cd_list ready; /* struct socket.ready: with frames for js_parked_wake */
     uint64_t last_id;
     struct cd_buf request, response; /* owned; answered without the cell, if the request is not empty */
     uint64_t timeout_ms; /* Of an event; 0: the usual one. */
@@ -33,6 +37,10 @@ struct socket {
     uint64_t id;
     struct cell_wire *wire; /* owned; NULL: the request is not answered yet. */
     struct cd_list frames; /* struct frame.link */
+    struct cd_link ready; /* In of->ready. */
+    size_t waiting; /* Their bytes, and what it costs to keep them. */
+    bool full; /* Nobody is attached to the wire until frames is empty. */
+    bool gated; /* A frame waits at the input gate: the others wait here. */
     struct cd_buf tags; /* owned; each with a length byte pair before it */
     struct cd_buf attachment; /* owned */
     bool attached;
@@ -52,6 +60,7 @@ static struct js_parked *parked_of(struct js_cell *c)
     p->shard = cell_shard_of(c->cell);
     cd_buf_add_str(&p->scope, cell_scope(c->cell));
     p->cell = c;
+    cd_list_init(&p->ready);
     c->parked = p;
     cd_list_push(&c->host->parked, &p->link);
     cell_set_parked(p->shard, cd_buf_str(&p->scope), p);
@@ -82,6 +91,7 @@ static void frame_free(struct frame *f)
 static void socket_free(struct socket *s)
 {
     cd_map_remove_u64(&s->of->sockets, s->id);
+    cd_link_remove(&s->ready);
     if (s->wire != NULL)
         cell_wire_close(s->wire, NULL);
     for (struct cd_link *k; (k = cd_list_pop(&s->frames)) != NULL;)
@@ -95,8 +105,14 @@ static void socket_free(struct socket *s)
 
 enum { TOLD_MESSAGE, TOLD_CLOSING, TOLD_ENDED }; /* As of runtime/websocket.js. */
 
-/* One frame, in a turn of its own: the prelude's cellSocket(event, socket, kind, a, b, clean). */
-static void frame_tell(struct js_cell *c, uint64_t id, const struct frame *f)
+static size_t frame_cost(const struct frame *f)
+{
+    return f->bytes.len + sizeof *f;
+}
+
+/* One frame, in a turn of its own: the prelude's cellSocket(event, socket, kind, a, b, clean). True: it waits
+ * at the input gate. */
+static bool frame_tell(struct js_cell *c, uint64_t id, const struct frame *f)
 {
     struct cd_str all = cd_buf_str(&f->bytes), rest = cd_str_sub(all, JS_WIRE_HEAD_SIZE, SIZE_MAX);
     unsigned kind = (uint8_t)all.ptr[0];
@@ -105,7 +121,7 @@ static void frame_tell(struct js_cell *c, uint64_t id, const struct frame *f)
     js_cell_touch(&c->event);
     struct js_isolate *js = c->w->js;
     bool message = kind == JS_WIRE_TEXT || kind == JS_WIRE_BINARY;
-    js_value text;
+    js_value text, waits = NULL;
     int rc = kind == JS_WIRE_BINARY ? js_buffer_copy(js, rest, &text) : js_string(js, rest, &text);
     if (rc == 0) {
         int told = message ? TOLD_MESSAGE : kind == JS_WIRE_CLOSING ? TOLD_CLOSING : TOLD_ENDED;
@@ -115,12 +131,16 @@ static void frame_tell(struct js_cell *c, uint64_t id, const struct frame *f)
                                  message ? text : js_number(js, js_wire_id(all)),
                                  message ? js_undefined(js) : text,
                                  js_bool(js, kind == JS_WIRE_CLOSING)};
-        rc = js_invoke(c->w, JS_EXPORT_CELL_SOCKET, argv, CD_COUNT(argv), NULL);
+        rc = js_invoke(c->w, JS_EXPORT_CELL_SOCKET, argv, CD_COUNT(argv), &waits);
     }
+    bool gated = rc == 0 && js_to_bool(js, waits);
     if (rc != 0 && !js_try_terminated(&e.t))
         js_report(&e, "cell");
     js_leave(&e);
+    return gated;
 }
+
+static const struct cell_wire_hooks hooks;
 
 /* Whatever runs in between can take the socket, or the instance, away. */
 static void frames_deliver(struct js_parked *p, uint64_t id)
@@ -128,28 +148,55 @@ static void frames_deliver(struct js_parked *p, uint64_t id)
     struct js_cell *c = p->cell;
     while (c != NULL && js_cell_runs(c)) {
         struct socket *s = cd_map_get_u64(&p->sockets, id);
-        struct cd_link *k = s != NULL ? cd_list_pop(&s->frames) : NULL;
+        if (s == NULL || s->gated)
+            return;
+        struct cd_link *k = cd_list_pop(&s->frames);
+        if (k == NULL && s->full && s->wire != NULL) { /* More may come before this returns. */
+            s->full = false;
+            cell_wire_attach(s->wire, &hooks, s);
+        }
         if (k == NULL)
             return;
         struct frame *f = CD_CONTAINER(k, struct frame, link);
-        frame_tell(c, id, f);
+        s->waiting -= frame_cost(f);
+        bool gated = frame_tell(c, id, f);
         s = cd_map_get_u64(&p->sockets, id);
-        if (s != NULL)
+        if (s != NULL) {
             s->told = s->closed_in && cd_list_empty(&s->frames);
+            s->gated = s->gated || gated;
+        }
         frame_free(f);
+    }
+}
+
+static void ready(struct socket *s)
+{
+    struct js_parked *p = s->of;
+    if (!cd_link_linked(&s->ready))
+        cd_list_push(&p->ready, &s->ready);
+    cell_wake(p->shard, cd_buf_str(&p->scope));
+}
+
+static void frame_add(struct socket *s, struct cd_buf *bytes)
+{
+    struct frame *f = cd_new(struct frame);
+    f->bytes = cd_buf_move(bytes);
+    cd_list_push(&s->frames, &f->link);
+    s->waiting += frame_cost(f);
+    if (!s->full && s->wire != NULL && s->waiting >= WAITING_MAX) {
+        s->full = true;
+        cell_wire_attach(s->wire, NULL, NULL);
     }
 }
 
 static void frame_push(struct socket *s, struct cd_buf *bytes)
 {
     struct js_parked *p = s->of;
-    struct frame *f = cd_new(struct frame);
-    f->bytes = cd_buf_move(bytes);
-    cd_list_push(&s->frames, &f->link);
+    frame_add(s, bytes);
     if (p->cell != NULL && js_cell_runs(p->cell))
         frames_deliver(p, s->id);
     else
-        cell_wake(p->shard, cd_buf_str(&p->scope));
+        ready(s);
 }
 
 static void send(struct socket *s, enum js_wire_kind kind, uint32_t id, struct cd_str bytes)
@@ -206,7 +253,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     frame_push(s, &message);
 }
 
-static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL};
+static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL, NULL};
 
 /* ---- Instances come and go ---- */
 
@@ -220,18 +267,14 @@ void js_parked_attach(struct js_cell *c)
 void js_parked_wake(struct js_cell *c)
 {
     struct js_parked *p = c->parked;
-    struct cd_map_node *n = p != NULL ? cd_map_first(&p->sockets) : NULL;
-    while (n != NULL && c->parked == p) {
-        uint64_t id = cd_map_key_u64(n);
-        frames_deliver(p, id);
-        n = cd_map_at_or_after_u64(&p->sockets, id + 1);
-    }
+    struct cd_link *k;
+    while (p != NULL && c->parked == p && js_cell_runs(c) && (k = cd_list_pop(&p->ready)) != NULL)
+        frames_deliver(p, CD_CONTAINER(k, struct socket, ready)->id);
 }
 
 bool js_parked_detach(struct js_cell *c)
 {
     struct js_parked *p = c->parked;
-    bool waits = false;
     if (p == NULL)
         return false;
     c->parked = NULL;
@@ -239,12 +282,14 @@ bool js_parked_detach(struct js_cell *c)
     for (struct cd_map_node *n = cd_map_first(&p->sockets); n != NULL;) {
         struct socket *s = cd_map_value(n);
         uint64_t id = s->id;
+        s->gated = false;
         if (s->wire == NULL || s->told) /* Its last handler went with the instance. */
             socket_free(s);
-        else
-            waits = waits || !cd_list_empty(&s->frames);
+        else if ((!cd_list_empty(&s->frames) || s->full) && !cd_link_linked(&s->ready))
+            cd_list_push(&p->ready, &s->ready);
         n = cd_map_at_or_after_u64(&p->sockets, id + 1);
     }
+    bool waits = !cd_list_empty(&p->ready);
     parked_free_if_idle(p);
     return waits;
 }
@@ -360,6 +405,20 @@ int js_op_cell_socket_park(struct js_args *a)
     return 0;
 }
 
+/* cell_socket_entered(cell, socket): the frame of it that waited at the input gate comes in. */
+int js_op_cell_socket_entered(struct js_args *a)
+{
+    struct js_cell *c;
+    struct socket *s;
+    int rc = socket_arg(a, &c, &s);
+    if (rc != 0 || s == NULL)
+        return rc;
+    s->gated = false;
+    if (!cd_list_empty(&s->frames) || s->full)
+        ready(s);
+    return 0;
+}
+
 /* cell_socket_info(cell, socket): [tags, attachment or undefined, closed in, closed out]; undefined: it has
  * gone. */
 int js_op_cell_socket_info(struct js_args *a)
@@ -403,6 +462,24 @@ int js_op_cell_socket_attach(struct js_args *a)
     return 0;
 }
 
+/* The client takes nothing: what the cell says must not fill the memory. The cell hears of it in a turn of
+ * its own. */
+static void give_up(struct socket *s)
+{
+    struct cd_buf message = {0};
+    bool hears = !s->closed_in;
+    cell_wire_close(s->wire, NULL);
+    s->wire = NULL;
+    s->full = false;
+    s->closed_in = s->closed_out = true;
+    if (!hears)
+        return;
+    js_wire_add_head(&message, JS_WIRE_ENDED, JS_WIRE_TOO_SLOW);
+    cd_buf_add_str(&message, CD_STR(JS_WIRE_TOO_SLOW_TEXT));
+    frame_add(s, &message);
+    ready(s);
+}
+
 /* cell_socket_send(cell, socket, text or bytes) */
 int js_op_cell_socket_send(struct js_args *a)
 {
@@ -421,12 +498,25 @@ int js_op_cell_socket_send(struct js_args *a)
         js_string_add(a->js, v, &text);
         send(s, JS_WIRE_TEXT, 0, cd_buf_str(&text));
         cd_buf_deinit(&text);
-        return 0;
-    }
-    if (!js_bytes_read(v, small, &bytes))
+    } else if (js_bytes_read(v, small, &bytes)) {
+        send(s, JS_WIRE_BINARY, 0, bytes);
+    } else {
         return js_throw_error(a->js, JS_TYPE_ERROR, "a message is neither text nor bytes");
-    send(s, JS_WIRE_BINARY, 0, bytes);
+    }
+    if (s->wire != NULL && cell_wire_unsent(s->wire) > JS_WIRE_UNSENT_MAX)
+        give_up(s);
     return 0;
+}
+
+/* cell_socket_unsent(cell, socket): bytes that were sent and not taken. */
+int js_op_cell_socket_unsent(struct js_args *a)
+{
+    struct js_cell *c;
+    struct socket *s;
+    int rc = socket_arg(a, &c, &s);
+    if (rc == 0)
+        js_return_number(a, s != NULL && s->wire != NULL ? (double)cell_wire_unsent(s->wire) : 0);
+    return rc;
 }
 
 /* cell_socket_close(cell, socket, code, reason) */

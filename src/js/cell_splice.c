@@ -23,6 +23,7 @@ struct splice {
     unsigned sends;
     bool closing; /* The client was sent a close frame. */
     bool paused; /* Nobody is attached to the wire: the client is slow. */
+    bool held_up; /* The client is not read from: the cell is slow. */
 };
 
 struct send {
@@ -52,8 +53,25 @@ static void wire_put(struct splice *s, enum js_wire_kind kind, uint32_t id, stru
 
 static void on_ws_message(void *arg, struct http_ws *ws, enum http_ws_opcode kind, struct cd_str bytes)
 {
-    (void)ws;
-    wire_put(arg, kind == HTTP_WS_TEXT ? JS_WIRE_TEXT : JS_WIRE_BINARY, 0, bytes);
+    struct splice *s = arg;
+    wire_put(s, kind == HTTP_WS_TEXT ? JS_WIRE_TEXT : JS_WIRE_BINARY, 0, bytes);
+    if (s->wire != NULL && !s->held_up && cell_wire_full(s->wire)) {
+        s->held_up = true;
+        http_ws_pause(ws);
+    }
+}
+
+static void go_on(struct splice *s)
+{
+    if (s->held_up && s->ws != NULL)
+        http_ws_resume(s->ws);
+    s->held_up = false;
+}
+
+static void on_wire_drained(void *arg, struct cell_wire *w)
+{
+    (void)w;
+    go_on(arg);
 }
 
 static void on_ws_closing(void *arg, struct http_ws *ws, unsigned code, struct cd_str reason)
@@ -108,6 +126,7 @@ static void ws_close(struct splice *s, unsigned code, struct cd_str reason)
     if (s->ws == NULL || s->closing)
         return;
     s->closing = true;
+    go_on(s); /* What still comes is dropped, up to the client's close frame. */
     if (http_ws_close(s->ws, code, reason) == CD_EINVAL)
         http_ws_abort(s->ws); /* No code that may travel. */
 }
@@ -156,11 +175,12 @@ static void on_wire_closed(void *arg, struct cell_wire *w, const struct cell_clo
     (void)why;
     s->wire = NULL;
     cell_wire_close(w, NULL);
+    go_on(s);
     ws_close(s, 1012, (struct cd_str){0}); /* Unless the socket was closed before. */
     splice_free_if_done(s);
 }
 
-static const struct cell_wire_hooks hooks = {on_wire_message, on_wire_closed, NULL};
+static const struct cell_wire_hooks hooks = {on_wire_message, on_wire_closed, NULL, on_wire_drained};
 
 void js_splice(struct http_ws *ws, struct cell_wire *wire)
 {

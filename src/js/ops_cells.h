@@ -11,8 +11,10 @@
     X(cell_socket_info)                                                                                      \
     X(cell_socket_attach)                                                                                    \
     X(cell_socket_send)                                                                                      \
+    X(cell_socket_unsent)                                                                                    \
     X(cell_socket_close)                                                                                     \
     X(cell_socket_drop)                                                                                      \
+    X(cell_socket_entered)                                                                                   \
     X(cell_sockets)                                                                                          \
     X(cell_auto_response)                                                                                    \
     X(cell_auto_time)                                                                                        \

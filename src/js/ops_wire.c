@@ -171,7 +171,7 @@ static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *w
     wire_free_if_idle(s);
 }
 
-static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL};
+static const struct cell_wire_hooks hooks = {on_message, on_closed, NULL, NULL};
 
 void js_wire_attach(struct js_event *e, struct cell_wire *w)
 {
@@ -281,7 +281,8 @@ static int wire_arg(struct js_args *a, unsigned index, struct wire **out)
     return 0;
 }
 
-/* wire_send(wire, kind, id, value): what cannot be sent is thrown; nothing happens when the wire is gone. */
+/* wire_send(wire, kind, id, value): what cannot be sent is thrown; nothing happens when the wire is gone.
+ * Gives what wire_unsent does. */
 int js_op_wire_send(struct js_args *a)
 {
     struct wire *s;
@@ -299,9 +300,21 @@ int js_op_wire_send(struct js_args *a)
     struct cd_buf message = {0};
     js_wire_add_head(&message, (enum js_wire_kind)kind, (uint32_t)id);
     rc = form_add(a, form_of((unsigned)kind), js_arg(a, 3), &message);
-    if (rc == 0)
+    if (rc == 0) {
         cell_wire_send(s->wire, &message);
+        js_return_number(a, (double)cell_wire_unsent(s->wire));
+    }
     cd_buf_deinit(&message);
+    return rc;
+}
+
+/* wire_unsent(wire): bytes that were sent and not taken. */
+int js_op_wire_unsent(struct js_args *a)
+{
+    struct wire *s;
+    int rc = wire_arg(a, 0, &s);
+    if (rc == 0)
+        js_return_number(a, s != NULL ? (double)cell_wire_unsent(s->wire) : 0);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #define JS_OPS_WIRE(X)                                                                                       \
     X(wire_open)                                                                                             \
     X(wire_send)                                                                                             \
+    X(wire_unsent)                                                                                           \
     X(wire_listen)                                                                                           \
     X(wire_served)                                                                                           \
     X(wire_close)                                                                                            \

@@ -204,13 +204,13 @@ static int socket_arg(struct js_args *a, struct socket **out)
     return 0;
 }
 
-/* ws_listen(socket): from now on the prelude hears of it. */
+/* ws_listen(socket, on): whether the prelude hears of it, or what comes waits. */
 int js_op_ws_listen(struct js_args *a)
 {
     struct socket *s;
     int rc = socket_arg(a, &s);
     if (rc == 0 && s->ws != NULL)
-        http_ws_listen(s->ws, &listener, s);
+        http_ws_listen(s->ws, js_to_bool(a->js, js_arg(a, 1)) ? &listener : NULL, s);
     return rc;
 }
 

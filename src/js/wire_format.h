@@ -10,6 +10,12 @@
 
 #define JS_WIRE_HEAD_SIZE 5u
 
+/* Of a WebSocket: when so much of what its sender said was not taken, it is cut. Known to
+ * runtime/wire_socket.js. Two of the largest messages. */
+#define JS_WIRE_UNSENT_MAX (64u << 20)
+#define JS_WIRE_TOO_SLOW 1008u /* The code of that. */
+#define JS_WIRE_TOO_SLOW_TEXT "the other side takes messages too slowly: 64 MiB wait for it"
+
 /* Known to runtime/wire_kinds.js. X(name, number, form of what follows the head) */
 #define JS_WIRE_KINDS(X)                                                                                     \
     X(CALL, 1, VALUE)                                                                                        \

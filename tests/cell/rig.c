@@ -61,7 +61,7 @@ static void onward_closed(void *arg, struct cell_wire *w, const struct cell_clos
     (void)why;
 }
 
-static const struct cell_wire_hooks onward_hooks = {onward_message, onward_closed, NULL};
+static const struct cell_wire_hooks onward_hooks = {onward_message, onward_closed, NULL, NULL};
 
 static bool command(const char *text, const char *name, const char **rest)
 {
@@ -75,6 +75,8 @@ static void set_alarm(struct cell *c, const char *ms)
     int rc = storage_alarm_set(cell_storage(c), io_wall_ms(cell_io(c)) + strtoll(ms, NULL, 10));
     assert_int_equal(rc, 0);
 }
+
+static const struct cell_wire_hooks talk_hooks;
 
 static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
@@ -113,6 +115,9 @@ static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
         cell_wire_park(w, true);
         cd_link_remove(&t->link); /* Of C code that outlives the actor: here nobody's. */
         t->actor = NULL;
+    } else if (command(text, "deaf", &rest)) {
+        rig.deaf = t;
+        cell_wire_attach(w, NULL, NULL);
     } else if (command(text, "call", &rest)) {
         struct cell_target to = {.scope = cd_str(rest)};
         t->onward = cell_call(rig.router, cell_io(c), &to, c);
@@ -120,6 +125,7 @@ static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
         say(t->onward, "add 1");
     } else {
         assert_true(command(text, "hang", &rest) || text[0] == '.');
+        rig.filled += text[0] == '.';
     }
 }
 
@@ -130,7 +136,7 @@ static void talk_closed(void *arg, struct cell_wire *w, const struct cell_close 
     talk_end(arg, NULL);
 }
 
-static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL};
+static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL, NULL};
 
 static void actor_start(void *arg, struct cell *c)
 {
@@ -227,6 +233,13 @@ static void call_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
     (void)snprintf(c->got + len, sizeof c->got - len, "%s ", cd_buf_cstr(bytes));
 }
 
+static void call_drained(void *arg, struct cell_wire *w)
+{
+    struct call *c = arg;
+    assert_false(cell_wire_full(w));
+    c->drained++;
+}
+
 static void call_closed(void *arg, struct cell_wire *w, const struct cell_close *why)
 {
     struct call *c = arg;
@@ -238,7 +251,7 @@ static void call_closed(void *arg, struct cell_wire *w, const struct cell_close 
     (void)snprintf(c->why, sizeof c->why, "%.*s", (int)why->text.len, why->text.ptr);
 }
 
-static const struct cell_wire_hooks call_hooks = {call_message, call_closed, NULL};
+static const struct cell_wire_hooks call_hooks = {call_message, call_closed, NULL, call_drained};
 
 static void call_open(struct io *io, void *arg)
 {
@@ -309,6 +322,20 @@ void rig_fill(struct call *c, size_t len)
     o->call = c;
     (void)snprintf(o->text, sizeof o->text, "%zu", len);
     sim_in_loop(rig.node, 0, call_fill, o);
+}
+
+static void hear(struct io *io, void *arg)
+{
+    struct talk *t = arg;
+    (void)io;
+    cell_wire_attach(t->wire, &talk_hooks, t);
+}
+
+void rig_hear(void)
+{
+    struct talk *t = rig.deaf;
+    unsigned loop = io_loop_index(cell_io(t->actor->cell));
+    sim_in_loop(rig.other.node != NULL ? rig.other.node : rig.node, loop, hear, t);
 }
 
 void rig_hang_up(struct call *c)

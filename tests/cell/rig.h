@@ -20,6 +20,7 @@ struct call {
     bool closed, overloaded, retryable, reset;
     char why[160];
     bool sent_close;
+    unsigned drained; /* So often its end was told that it is not full any more. */
 };
 
 struct rig {
@@ -42,6 +43,8 @@ struct rig {
     bool start_hangs, stop_late, alarm_hangs, alarm_aborts;
     unsigned alarm_fails; /* So many runs fail. */
     size_t longest; /* Message that came. */
+    unsigned filled; /* Messages of rig_fill that came. */
+    void *deaf; /* Who takes nothing, by the command. */
     unsigned starts, stops[4], alarms, wakes, alive;
     struct cell_alarm_run last_alarm;
     uint64_t last_alarm_ns;
@@ -61,10 +64,12 @@ void rig_restart(void);
 
 /* Commands of an actor: "get", "add N" (both answer the value), "put N" (no answer), "alarm MS" (from now;
  * answers "ok"), "quiet" (sets the alarm without an answer), "hang" (no answer), "end" (closes), "abort WHY",
- * "served", "park", "enter", "leave", "call SCOPE" (adds 1 there, through its own gate). */
+ * "served", "park", "deaf" (takes nothing until rig_hear), "enter", "leave", "call SCOPE" (adds 1 there,
+ * through its own gate). */
 struct call *rig_call(const char *scope, const char *first);
 void rig_send(struct call *c, const char *message);
 void rig_fill(struct call *c, size_t len); /* A message that means nothing. */
+void rig_hear(void);
 void rig_hang_up(struct call *c);
 void rig_run(unsigned ms);
 /* A call that is answered, or closed, within a minute; then it is hung up. */

@@ -71,7 +71,7 @@ static void talk_closed(void *arg, struct cell_wire *w, const struct cell_close 
     talk_end(arg);
 }
 
-static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL};
+static const struct cell_wire_hooks talk_hooks = {talk_message, talk_closed, NULL, NULL};
 
 static void counter_start(void *arg, struct cell *c)
 {
@@ -147,7 +147,7 @@ static void call_closed(void *arg, struct cell_wire *w, const struct cell_close 
     (void)snprintf(c->why, sizeof c->why, "%.*s", (int)why->text.len, why->text.ptr);
 }
 
-static const struct cell_wire_hooks call_hooks = {call_message, call_closed, NULL};
+static const struct cell_wire_hooks call_hooks = {call_message, call_closed, NULL, NULL};
 
 static void call_close(struct node_call *c)
 {

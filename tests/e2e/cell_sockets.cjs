@@ -72,6 +72,18 @@ for (const splice of [0, 1]) {
         equal(slow.heard.length, 51, JSON.stringify(slow.closed));
         ok(slow.heard.slice(1).every((m, i) => m.length === 100000 && m[0] === i), 'in its order');
 
+        if (splice === 1) { // What the cell does not take stays with its client, but for what the kernel keeps for both.
+            const eager = await open(p.port);
+            await hear(eager, 1);
+            eager.send('hold');
+            for (let i = 0; i < 192; i++) eager.send(Buffer.alloc(65536, i));
+            await sleep(250);
+            ok(eager.bufferedAmount > 4 << 20, `${eager.bufferedAmount} bytes of 12 MiB are still here`);
+            await until(() => eager.heard.length === 193 || eager.closed, 'all that it sent', 30000);
+            equal(eager.heard.length, 193, JSON.stringify(eager.closed));
+            ok(eager.heard.slice(1).every((m, i) => m.length === 65536 && m[0] === i), 'in its order');
+        }
+
         const five = await open(p.port);
         await hear(five, 1);
         await p.stop();

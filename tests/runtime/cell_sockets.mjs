@@ -10,7 +10,8 @@ export class Room extends DurableObject {
         server.accept();
         server.send('welcome');
         server.addEventListener('message', ({ data }) => {
-            if (data === 'close') server.close(4001, 'as asked');
+            if (data === 'hold') this.ctx.blockConcurrencyWhile(() => scheduler.wait(500));
+            else if (data === 'close') server.close(4001, 'as asked');
             else if (data === 'reset') this.ctx.abort('reset');
             else if (data === 'much') for (let i = 0; i < 50; i++) server.send(new Uint8Array(100000).fill(i));
             else server.send(data);

@@ -51,6 +51,7 @@ struct cell_wire {
     const struct cell_wire_hooks *hooks;
     void *arg;
     struct cd_list in;
+    size_t waiting; /* The bytes of in. */
     struct cd_link link; /* In cell.waiting. */
     struct cell *cell; /* That it keeps in memory. */
     struct io_op deliver;
@@ -84,6 +85,16 @@ static void keeps_no_more(struct cell_wire *w)
     }
 }
 
+static void take(struct cell_wire *w, size_t len)
+{
+    bool much = w->waiting >= CELL_WIRE_WINDOW / 2;
+    const struct cell_wire *from = w->peer;
+    w->waiting -= len;
+    if (much && w->waiting < CELL_WIRE_WINDOW / 2 && from != NULL && from->hooks != NULL &&
+        from->hooks->drained != NULL)
+        from->hooks->drained(from->arg, w->peer);
+}
+
 static void on_deliver(struct io_op *op, int status)
 {
     struct cell_wire *w = CD_CONTAINER(op, struct cell_wire, deliver);
@@ -95,6 +106,7 @@ static void on_deliver(struct io_op *op, int status)
             m->why.text = cd_buf_str(&m->bytes);
             w->hooks->closed(w->arg, w, &m->why);
         } else {
+            take(w, m->bytes.len);
             w->hooks->message(w->arg, w, &m->bytes);
         }
         message_free(m);
@@ -110,6 +122,7 @@ static void give(struct cell_wire *w, struct message *m)
         return;
     }
     cd_list_push(&w->in, &m->link);
+    w->waiting += m->close ? 0 : m->bytes.len;
     if (w->hooks != NULL && !w->busy && !io_busy(&w->deliver))
         io_defer(&w->deliver, all.io, IO_OK, on_deliver);
 }
@@ -128,6 +141,16 @@ void cell_wire_send(struct cell_wire *w, struct cd_buf *bytes)
     m->bytes = cd_buf_move(bytes);
     CD_ASSERT(!w->user_gone);
     give(w->peer, m);
+}
+
+size_t cell_wire_unsent(const struct cell_wire *w)
+{
+    return w->peer != NULL ? w->peer->waiting : 0;
+}
+
+bool cell_wire_full(const struct cell_wire *w)
+{
+    return cell_wire_unsent(w) >= CELL_WIRE_WINDOW;
 }
 
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
@@ -212,7 +235,7 @@ static void actor_closed(void *arg, struct cell_wire *w, const struct cell_close
     actor_free(arg);
 }
 
-static const struct cell_wire_hooks actor_hooks = {actor_message, actor_closed, NULL};
+static const struct cell_wire_hooks actor_hooks = {actor_message, actor_closed, NULL, NULL};
 
 /* True: the name's cell does not run. */
 static bool misbehave(struct cell_wire *w, struct cd_str name)
@@ -342,10 +365,32 @@ void *cell_parked(struct cell_shard *s, struct cd_str scope)
     return ((struct kept *)cd_map_get(&all.kept, scope))->parked;
 }
 
+struct woken {
+    struct io_op op;
+    char *scope; /* owned */
+};
+
+static void on_woken(struct io_op *op, int status)
+{
+    struct woken *k = CD_CONTAINER(op, struct woken, op);
+    struct cell *c = cd_map_get(&all.cells, cd_str(k->scope));
+    (void)status;
+    if (c != NULL && c->running && !c->dooming)
+        js_cells_code()->wake(all.host, c);
+    cd_free(k->scope);
+    cd_free(k);
+}
+
 void cell_wake(struct cell_shard *s, struct cd_str scope)
 {
     struct cell *c = cd_map_get(&all.cells, scope);
     (void)s;
+    if (c != NULL && c->running) {
+        struct woken *k = cd_new(struct woken);
+        k->scope = cd_str_dup(scope);
+        io_defer(&k->op, all.io, IO_OK, on_woken);
+        return;
+    }
     if (c != NULL) {
         c->wake = true;
         return;

@@ -10,6 +10,8 @@ export class Room extends DurableObject {
     constructor(ctx, env) {
         super(ctx, env);
         this.number = ++instances;
+        this.flood = floods[ctx.id.name] ??= new Flood(); // It may go to sleep in between.
+        if (ctx.id.name === 'sleepy flood') ctx.blockConcurrencyWhile(() => scheduler.wait(100));
     }
     async fetch(request) {
         const url = new URL(request.url);
@@ -24,6 +26,9 @@ export class Room extends DurableObject {
         const { user } = ws.deserializeAttachment();
         if (message === 'who') ws.send(`${user} ${this.ctx.getTags(ws)} ${this.number}`);
         else if (message === 'all') for (const other of this.ctx.getWebSockets()) other.send(`from ${user}`);
+        else if (this.flood.takes(message)) return;
+        else if (message === 'flood?') ws.send(this.flood.seen);
+        else if (message === 'hold') this.ctx.blockConcurrencyWhile(() => scheduler.wait(100));
         else if (message === 'rename') ws.serializeAttachment({ user: 'renamed' });
         else if (message === 'same') ws.send(String(this.ctx.getWebSockets().includes(ws) && this.ctx.getWebSockets()[0] === this.ctx.getWebSockets()[0]));
         else if (message === 'bye') ws.close(4001, 'told so');
@@ -42,6 +47,9 @@ export class Room extends DurableObject {
     }
     webSocketError(ws, error) {
         this.ctx.storage.put('error', error.message);
+    }
+    spam() {
+        spam(this.ctx.getWebSockets()[0]);
     }
     count(tag) {
         return this.ctx.getWebSockets(tag).length;
@@ -121,6 +129,57 @@ export class Room extends DurableObject {
         } catch (error) {
             return [error.message, (await this.ctx.storage.get('rolled')) ?? null, this.number];
         }
+    }
+}
+
+// Messages of 64 KiB with numbers in them, 4 MiB in all.
+const FLOOD = 64;
+const floods = {};
+class Flood {
+    seen = '';
+    next = 0;
+    takes(message) {
+        if (!(message instanceof ArrayBuffer) || message.byteLength !== 65536) return false;
+        const n = new Uint32Array(message)[0];
+        if (n !== this.next++) this.seen = `${n} after ${this.next - 2}`;
+        else if (this.next === FLOOD) this.seen = 'all';
+        return true;
+    }
+}
+function flood(ws) {
+    for (let i = 0; i < FLOOD; i++) ws.send(new Uint32Array(16384).fill(i));
+}
+const spam = (ws) => {
+    for (let i = 0; i < 70; i++) ws.send(new Uint8Array(1 << 20));
+};
+
+// Sockets that are accepted with accept().
+export class Plain extends DurableObject {
+    flood = new Flood();
+    heard = [];
+    async fetch(request) {
+        const [client, server] = Object.values(new WebSocketPair());
+        this.socket = server;
+        const accept = () => server.accept();
+        if (request.url.endsWith('late')) this.late = accept;
+        else accept();
+        server.addEventListener('message', ({ data }) => {
+            if (this.flood.takes(data)) return;
+            if (data === 'hold') this.ctx.blockConcurrencyWhile(() => scheduler.wait(100));
+            else server.send(this.flood.seen);
+        });
+        server.addEventListener('error', ({ message }) => this.heard.push(message));
+        server.addEventListener('close', ({ code }) => this.heard.push(code));
+        return new Response(null, { status: 101, webSocket: client });
+    }
+    accept() {
+        this.late();
+    }
+    spam() {
+        spam(this.socket);
+    }
+    said() {
+        return this.heard;
     }
 }
 
@@ -275,4 +334,54 @@ test('increments interleave at await, unless a section holds the gate', async ({
     equal(await ROOM.getByName('held').stored('n'), 5);
     same(await ROOM.getByName('held').reenter(async (inc) => (await inc(20)) * 2), [42, 44]);
     same(await ROOM.getByName('held').throwing(), ['back', null, await ROOM.getByName('held').which()]);
+});
+
+// A cell takes no more than 1 MiB and a message of what its clients send: the rest stays with them.
+const HELD = (FLOOD - 18) * 65536;
+
+test('a client that floods a busy cell is held up, and loses nothing', async ({ ROOM, PLAIN }) => {
+    for (const room of [ROOM.getByName('flood'), PLAIN.getByName('flood')]) {
+        const one = await join(room, 'ann');
+        one.ws.send('hold');
+        flood(one.ws);
+        await scheduler.wait(50);
+        ok(one.ws.bufferedAmount >= HELD, `${one.ws.bufferedAmount} bytes wait at the client`);
+        equal(await one.ask('flood?'), 'all');
+        ok(one.ws.bufferedAmount < 1 << 20, `${one.ws.bufferedAmount} bytes wait at the end`);
+        one.ws.close(1000, '');
+    }
+});
+
+test('the same of one that sleeps, and of one that has not accepted yet', async ({ ROOM, PLAIN }) => {
+    const sleepy = ROOM.getByName('sleepy flood');
+    const one = await join(sleepy, 'ann');
+    await asleep();
+    flood(one.ws);
+    await scheduler.wait(50);
+    ok(one.ws.bufferedAmount >= HELD, `${one.ws.bufferedAmount} bytes wait at the client`);
+    equal(await one.ask('flood?'), 'all');
+    one.ws.close(1000, '');
+
+    const late = PLAIN.getByName('late');
+    const two = await join(late, 'late');
+    flood(two.ws);
+    await scheduler.wait(50);
+    ok(two.ws.bufferedAmount >= HELD, `${two.ws.bufferedAmount} bytes wait at the client`);
+    await late.accept();
+    equal(await two.ask('flood?'), 'all');
+    two.ws.close(1000, '');
+});
+
+test('a client that takes nothing is given up', async ({ ROOM, PLAIN }) => {
+    const text = 'the other side takes messages too slowly: 64 MiB wait for it';
+    const upgrade = { headers: { upgrade: 'websocket' } };
+    const [room, plain] = [ROOM.getByName('spam'), PLAIN.getByName('spam')];
+    const sockets = [await room.fetch('http://room/ann', upgrade), await plain.fetch('http://room/ann', upgrade)]; // Nobody accepts them.
+    await room.spam();
+    await plain.spam();
+    await scheduler.wait(20);
+    equal(await room.stored('error'), `WebSocket protocol error 1008: ${text}`);
+    equal(await room.count(), 0);
+    same(await plain.said(), [`Uncaught Error: WebSocket protocol error; protocolError.statusCode = 1008; protocolError.description = ${text}`, 1008]);
+    equal(sockets.length, 2);
 });

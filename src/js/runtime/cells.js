@@ -1,7 +1,7 @@
 // cells.js: Durable Objects: instances, what they get as ctx, and the deliveries to them. runtime.md 2; services.md 1.3.
 //
 // A cell has one Context from its start to its stop: all its deliveries own the same I/O, and what they start outlives them.
-import { Context, Frame, addContext, arrive, contextOf, currentFrame, limits, replaceable, runIn, shape, startTimer, stopTimer } from './core.js';
+import { Context, Frame, addContext, contextOf, currentFrame, limits, replaceable, runIn, shape, startTimer, stopTimer } from './core.js';
 import { Gate, Section } from './gate.js';
 import { env } from './bindings.js';
 import { textOfReset } from './cell_reset.js';
@@ -9,7 +9,7 @@ import { cellClass, loopback } from './worker.js';
 import { DurableObject } from './workers.js';
 import * as sockets from './cells_sockets.js';
 
-const { cell_abort, cell_busy, cell_alarm_done, report, now } = host;
+const { cell_abort, cell_busy, cell_alarm_done, cell_socket_entered, report, now } = host;
 
 const BLOCK_MAX_MS = 30000;
 const BLOCK_TIMEOUT = 'A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was canceled and the Durable Object was reset.';
@@ -310,8 +310,16 @@ export function cellAlarm(id, scheduledTime, retryCount) {
     );
 }
 
-// Something has come for a socket that the host keeps: kinds as of websocket.js.
+// Something has come for a socket that the host keeps: kinds as of websocket.js. True: it waits at the input gate, and what comes for
+// the socket after it is to wait in the host.
 export function cellSocket(id, socket, kind, a, b, clean) {
     const { cell } = contextOf(id);
-    arrive(cell.context.frame, sockets.receive, cell, socket, kind, a, b, clean);
+    const { frame, gate } = cell.context;
+    const enter = () => runIn(frame, sockets.receive, undefined, cell, socket, kind, a, b, clean);
+    if (gate.lets(undefined)) return void enter();
+    gate.queue(() => {
+        cell_socket_entered(id, socket);
+        enter();
+    });
+    return true;
 }

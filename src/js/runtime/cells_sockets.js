@@ -5,7 +5,7 @@
 import { CLOSING, MESSAGE, hibernate, hibernationOf, revive, isWebSocket, WebSocketRequestResponsePair } from './websocket.js';
 
 const {
-    cell_socket_new, cell_socket_park, cell_socket_info, cell_socket_attach, cell_socket_send, cell_socket_close, cell_socket_drop, cell_sockets,
+    cell_socket_new, cell_socket_park, cell_socket_info, cell_socket_attach, cell_socket_send, cell_socket_unsent, cell_socket_close, cell_socket_drop, cell_sockets,
     cell_auto_response, cell_auto_time, cell_event_timeout, utf8_encode,
 } = host;
 
@@ -29,7 +29,7 @@ class HostLink {
         cell_socket_drop(this.cell.eventId, this.id, true);
     }
     unsent() {
-        return 0;
+        return cell_socket_unsent(this.cell.eventId, this.id);
     }
 }
 

@@ -51,7 +51,7 @@ class Wire {
     }
     listen(target) {
         this.target = target;
-        if (this.handle !== 0) ws_listen(this.handle);
+        if (this.handle !== 0) ws_listen(this.handle, true);
     }
     gone() {
         wires.delete(this.handle);
@@ -59,15 +59,21 @@ class Wire {
     }
 }
 
-// Called by the host.
+// Called by the host. While something waits at the input gate of a cell, the host keeps what follows, and then does not read on.
 export function socketEvent(handle, kind, a, b, c) {
     const wire = wires.get(handle);
     if (wire === undefined) return;
     if (kind === ENDED) wire.gone();
+    let waited = false;
     arrive(wire.target.frame ?? wire.context.frame, () => {
+        if (waited && wire.handle !== 0) ws_listen(wire.handle, true);
+        waited = true;
         wire.target.receive(kind, a, b, c);
         if (kind === ENDED) wire.onEnded?.();
     });
+    if (waited || wire.handle === 0) return;
+    waited = true;
+    ws_listen(wire.handle, false);
 }
 
 // The other half of a pair, as long as both are in this isolate.

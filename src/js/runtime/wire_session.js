@@ -14,7 +14,7 @@ import { ReceivedReadable, ReceivedWritable, SentReadable, SentWritable } from '
 import { ABORTED, CALL, CANCEL, CLOSED, FAILURE, FETCH, FINISH, HEAD, RELEASE, RESULT, TEXT } from './wire_kinds.js';
 import { Map, hide, push } from './primordials.js';
 
-const { wire_close, wire_send, wire_served } = host;
+const { wire_close, wire_listen, wire_send, wire_served } = host;
 const { isInteger } = Number;
 const { isArray } = Array;
 
@@ -51,6 +51,7 @@ export class Session {
     #after = null; // what is to be done when the message that is being made has been sent, or not
     #why = undefined;
     #queued = 0; // messages that wait for the input gate
+    #deaf = false; // Those behind them wait in the wire: clients of a socket must not fill the isolate.
 
     // server: at the cell's end, what the wire leads to: call(path, message) gives a Call, fetch(request) what the handler gives.
     constructor(handle, context, server = undefined) {
@@ -80,7 +81,7 @@ export class Session {
         if (--this.#open === 0 && !this.over) this.close();
     }
     send(kind, id, value) {
-        if (!this.over) wire_send(this.handle, kind, id, value);
+        return this.over ? 0 : wire_send(this.handle, kind, id, value);
     }
     // Sends what make() gives; what it put into the tables is taken back if that cannot be sent.
     post(kind, id, make) {
@@ -158,10 +159,15 @@ export class Session {
     }
     #queue(frame, kind, id, value) {
         this.#queued++;
+        if (this.socket !== null && !this.#deaf) this.#listen(false);
         this.context.gate.queue(() => {
-            this.#queued--;
+            if (--this.#queued === 0 && this.#deaf) this.#listen(true);
             runIn(frame, this.receive, this, kind, id, value);
         });
+    }
+    #listen(on) {
+        this.#deaf = !on;
+        if (!this.over) wire_listen(this.handle, on);
     }
     #frameOf(kind, id, value) {
         if (kind === CALL) return this.#exports?.get(value?.[0])?.client.frame ?? this.frame; // A stub may lead into a section.

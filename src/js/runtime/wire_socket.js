@@ -1,17 +1,24 @@
 // wire_socket.js: a WebSocket over a wire: the answer to a request has brought it, and from then on the wire carries its messages.
 //
 // It is a link of websocket.js. Its messages are plain bytes, so that neither end needs JavaScript for them.
+import { startTimer } from './core.js';
 import { CLOSING as TOLD_CLOSING, ENDED as TOLD_ENDED, MESSAGE as TOLD_MESSAGE } from './websocket.js';
 import { need } from './wire_session.js';
 import { BINARY, CLOSING, ENDED, TEXT } from './wire_kinds.js';
 import { hide, push } from './primordials.js';
 
-const { wire_listen } = host;
+const { wire_listen, wire_unsent } = host;
+
+const WAITING_MAX = 1 << 20; // Until somebody listens; the rest waits in the wire.
+const UNSENT_MAX = 64 << 20, TOO_SLOW = 1008; // As in ../wire_format.h.
+const TOO_SLOW_TEXT = 'the other side takes messages too slowly: 64 MiB wait for it';
 
 export class WireSocket {
     target = null; // whose receive() hears of it
     onEnded = null;
     #waiting = []; // what came before somebody listened
+    #bytes = 0; // of that
+    #slow = false;
     #sent = null; // what is to be sent once the answer has been
     #open = true;
     #in = true; // The other side may send.
@@ -43,7 +50,10 @@ export class WireSocket {
     #post(kind, id, value) {
         if (!this.#open) return;
         if (this.#sent !== null) push(this.#sent, [kind, id, value]);
-        else this.session.send(kind, id, value);
+        else if (this.session.send(kind, id, value) > UNSENT_MAX && !this.#slow) {
+            this.#slow = true; // Nothing of the sender is called from inside its send().
+            startTimer(this.session.context, 0, () => this.#lose(TOO_SLOW, TOO_SLOW_TEXT));
+        }
         if (kind === CLOSING) {
             this.#out = false;
             this.#settle();
@@ -60,11 +70,11 @@ export class WireSocket {
         this.#end();
     }
     unsent() {
-        return 0;
+        return wire_unsent(this.session.handle);
     }
     listen(target) {
         this.target = target;
-        if (this.session.server === undefined) wire_listen(this.session.handle, true);
+        if (this.session.server === undefined || this.#bytes >= WAITING_MAX) wire_listen(this.session.handle, true);
         const waiting = this.#waiting;
         this.#waiting = [];
         for (const [kind, a, b, c] of waiting) target.receive(kind, a, b, c);
@@ -91,8 +101,11 @@ export class WireSocket {
         this.#end();
     }
     #tell(kind, a, b, c) {
-        if (this.target === null) push(this.#waiting, [kind, a, b, c]);
-        else this.target.receive(kind, a, b, c);
+        if (this.target === null) {
+            push(this.#waiting, [kind, a, b, c]);
+            this.#bytes += typeof a === 'string' ? a.length : a?.byteLength ?? 0;
+            if (this.#bytes >= WAITING_MAX) wire_listen(this.session.handle, false);
+        } else this.target.receive(kind, a, b, c);
     }
     #settle() {
         if (!this.#in && !this.#out) this.#end();
