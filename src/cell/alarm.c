@@ -167,7 +167,7 @@ static void look(struct cell *c)
         cell_timer_set(s, cd_str(c->scope), a.due_ms);
         return;
     }
-    if (!fleet_authoritative(s->o.self->authority, io_now_ns(s->o.io))) {
+    if (!fleet_authoritative(s->o.self->authority, io_now_ns(s->o.io)) || log_feed_full(s->feed)) {
         cell_timer_set(s, cd_str(c->scope), now + RELOOK_MS);
         return;
     }

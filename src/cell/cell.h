@@ -81,9 +81,9 @@ void cell_abort(struct cell *c, struct cd_str reason);
  * (and not parked), held outputs and a running alarm do so by themselves. */
 void cell_pin(struct cell *c);
 void cell_unpin(struct cell *c);
-/* A further request on a wire that was served. False: the cell has as many as it may
- * (CELLD_MAX_CELL_REQUESTS), or the node's log has more to prove than it may (log_feed_full); refuse with
- * CELL_OVERLOAD_TEXT. */
+/* A further request. False: the cell has as many as it may (CELLD_MAX_CELL_REQUESTS), or the node's log has
+ * more to prove than it may (log_feed_full); refuse with CELL_OVERLOAD_TEXT. In the second case alarms and
+ * what comes over wires whose call was served, messages of sockets above all, wait. */
 CD_MUST_USE bool cell_request_begin(struct cell *c);
 void cell_request_end(struct cell *c);
 #define CELL_OVERLOAD_TEXT "cell overload: admission refused"

@@ -53,6 +53,8 @@ struct cell_wire {
     struct cell *cell; /* Whose gate holds what is sent; NULL: nobody's. */
     struct cd_link of_cell; /* In cell.wires. */
     struct cd_link queued; /* In cell.calls: not given to the code yet. */
+    struct cd_link stalled; /* In shard.stalled: its messages wait until the log has less to prove. */
+    unsigned calls; /* That cell_wire_call_begin let in. */
     uint64_t deadline_ns; /* While it is queued, here or at a relay. */
     bool foreign; /* Of a call that came from another node, with the epoch that led it here. */
     uint64_t epoch;
@@ -69,6 +71,8 @@ void cell_wire_refuse(struct cell_wire *w, const struct cell_close *why);
 
 /* The code has the call: the caller's end hears it (hooks.started). */
 void cell_wire_started(struct cell_wire *w);
+/* Messages of a wire that were held back come at the next turn. */
+void cell_wire_go_on(struct cell_wire *w);
 /* A call that waits for its cell is taken away from it: w has no gate and counts nowhere. */
 void cell_wire_detach_cell(struct cell_wire *w);
 /* What was taken last comes again first; nobody is attached. */
@@ -289,6 +293,7 @@ struct cell_shard {
     uint64_t proven, proven_moved_ns, swept_ns; /* As the last sweep saw it. */
     struct cd_map timers, by_due; /* struct cell_timer: by scope, and by due time and scope. */
     struct io_timer alarm;
+    struct cd_list stalled; /* struct cell_wire.stalled */
     /* Other nodes. */
     struct cd_list routes; /* struct cell_route.link */
     struct cd_list again; /* struct cell.queue: in CELL_REMOTE, waiting for their next look. */

@@ -36,6 +36,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->holding);
     cd_list_init(&s->flows);
     cd_list_init(&s->routes);
+    cd_list_init(&s->stalled);
     cd_list_init(&s->again);
     cd_list_init(&s->going);
     CD_ASSERT(loop < opts->router->loops && opts->router->shard[loop] == NULL);

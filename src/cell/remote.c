@@ -151,10 +151,26 @@ static bool refuse_foreign(struct cell *c, bool looked_up)
     return later;
 }
 
+bool cell_where_read(struct cd_str message, struct cell_where *out)
+{
+    if (message.len < 10)
+        return false;
+    size_t len = cd_get_u16(message.ptr + 8);
+    *out = (struct cell_where){.epoch = cd_get_u64(message.ptr),
+                               .session = cd_str_sub(message, 10, len),
+                               .addr = cd_str_sub(message, 10 + len, SIZE_MAX)};
+    return out->session.len == len;
+}
+
 /* Who wants it in the memory of this node. */
 static void refuse_activation(const struct cell *c, struct cell_wire *w)
 {
-    struct cd_buf text = {0};
+    struct cd_buf text = {0}, where = {0};
+    cd_buf_add_u64(&where, c->route->epoch);
+    cd_buf_add_u16(&where, (uint16_t)strlen(c->route->target));
+    cd_buf_addf(&where, "%s%s", c->route->target, c->route->addr);
+    cell_wire_detach_cell(w); /* There is no code whose gate it could wait at. */
+    cell_wire_send(w, &where);
     cd_buf_addf(&text, "another node has the cell: %s at %s, epoch %llu", c->route->target, c->route->addr,
                 (unsigned long long)c->route->epoch);
     cell_wire_refuse(w, &(struct cell_close){.text = cd_buf_str(&text),

@@ -262,6 +262,10 @@ static void sweep_done(struct io_op *op, int status)
     expire_all(&s->permits, now);
     expire_all(&s->slot_queue, now);
     expire_all(&s->recovering, now);
+    if (!log_feed_full(s->feed) || s->closing) {
+        for (struct cd_link *k; (k = cd_list_first(&s->stalled)) != NULL;)
+            cell_wire_go_on(CD_CONTAINER(k, struct cell_wire, stalled));
+    }
     cell_routes_look(s, now);
     cell_relays_look(s, now);
     cell_shard_evict_for(s);
@@ -281,9 +285,9 @@ void cell_shard_stir(struct cell_shard *s)
 {
     bool waits =
         !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) || !cd_list_empty(&s->slot_queue) ||
-        !cd_list_empty(&s->recovering) || !cd_list_empty(&s->routes) || s->forwards.count > 0 ||
-        ((s->closing || s->draining) && !s->fenced) || (s->chains.count > 0 && !s->closing && !s->fenced) ||
-        (s->o.limits.idle_ns > 0 && s->idle_count > 0);
+        !cd_list_empty(&s->recovering) || !cd_list_empty(&s->routes) || !cd_list_empty(&s->stalled) ||
+        s->forwards.count > 0 || ((s->closing || s->draining) && !s->fenced) ||
+        (s->chains.count > 0 && !s->closing && !s->fenced) || (s->o.limits.idle_ns > 0 && s->idle_count > 0);
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -89,10 +89,23 @@ static void credited(struct cell_wire *w, size_t credit)
         w->hooks->drained(w->arg, w);
 }
 
+/* New events have to wait (fleet.md 5.6): the log has too much to prove. A call that runs goes on. */
+static bool stalls(struct cell_wire *w)
+{
+    struct cell_shard *s = w->is_cells && w->cell != NULL ? w->cell->shard : NULL;
+    if (s == NULL || w->counted || w->calls > 0 || s->closing || s->fenced || !log_feed_full(s->feed))
+        return false;
+    CD_MARK("cell.wire_stalls");
+    if (!cd_link_linked(&w->stalled))
+        cd_list_push(&s->stalled, &w->stalled);
+    cell_shard_stir(s);
+    return true;
+}
+
 static void pump(struct cell_wire *w)
 {
     w->busy = true;
-    while (w->hooks != NULL && !cd_list_empty(&w->in)) {
+    while (w->hooks != NULL && !cd_list_empty(&w->in) && !stalls(w)) {
         struct cell_message *m = CD_CONTAINER(cd_list_pop(&w->in), struct cell_message, link);
         if (m->kind == CELL_MESSAGE_CLOSE) {
             struct cell_close why = {cd_buf_str(&m->bytes), m->overloaded, m->retryable, m->reset,
@@ -164,6 +177,13 @@ static void handle(struct io *at, struct io_msg *msg)
     cd_list_push(&w->in, &m->link);
     if (w->hooks != NULL && !w->busy && !io_busy(&w->deliver))
         pump(w);
+}
+
+void cell_wire_go_on(struct cell_wire *w)
+{
+    cd_link_remove(&w->stalled);
+    if (w->hooks != NULL && !w->busy && !io_busy(&w->deliver))
+        io_defer(&w->deliver, w->io, IO_OK, deliver_done);
 }
 
 void cell_wire_attach(struct cell_wire *w, const struct cell_wire_hooks *hooks, void *arg)
@@ -246,9 +266,9 @@ static void leave_cell(struct cell_wire *w)
 {
     if (w->cell == NULL || !w->is_cells)
         return;
-    if (w->counted)
+    cell_wire_served(w);
+    for (; w->calls > 0; w->calls--)
         cell_request_end(w->cell);
-    w->counted = false;
     if (!w->parked)
         cell_unpin(w->cell);
     w->parked = true;
@@ -257,16 +277,16 @@ static void leave_cell(struct cell_wire *w)
 void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
 {
     CD_ASSERT(!w->user_gone);
+    leave_cell(w);
     w->user_gone = true;
     w->hooks = NULL;
     cd_link_remove(&w->queued);
+    cd_link_remove(&w->stalled);
     drop_all(&w->in);
     if (w->close_sent) {
-        leave_cell(w);
         release(w);
         return;
     }
-    leave_cell(w);
     send(w, close_message(why));
 }
 
@@ -351,6 +371,22 @@ void cell_wire_served(struct cell_wire *w)
     if (w->counted)
         cell_request_end(w->cell);
     w->counted = false;
+}
+
+bool cell_wire_call_begin(struct cell_wire *w)
+{
+    CD_ASSERT(w->is_cells && !w->user_gone);
+    if (!cell_request_begin(w->cell))
+        return false;
+    w->calls++;
+    return true;
+}
+
+void cell_wire_call_end(struct cell_wire *w)
+{
+    CD_ASSERT(!w->user_gone && w->calls > 0);
+    w->calls--;
+    cell_request_end(w->cell);
 }
 
 void cell_wire_park(struct cell_wire *w, bool parked)

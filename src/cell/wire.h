@@ -61,9 +61,18 @@ struct cell_target {
     struct cd_str scope; /* "Class:instance", see cell/id.h. */
     struct cd_str script; /* Whose code the cell runs. */
     struct cd_str name; /* Of idFromName, where the caller knows it; else empty. */
-    /* Only wants it in memory: the wire ends, in order, as soon as it is, and no handler starts. */
+    /* Only wants it in memory: the wire ends, in order, as soon as it is, and no handler starts. On another
+     * node it is left alone. */
     bool activate;
 };
+
+/* What an activation hears, as its only message, when another node has the cell; then the wire ends with
+ * CELL_REFUSED_STALE_OWNER. */
+struct cell_where {
+    struct cd_str session, addr;
+    uint64_t epoch; /* Of the ownership record. */
+};
+CD_MUST_USE bool cell_where_read(struct cd_str message, struct cell_where *out); /* Borrows from it. */
 
 /* Opens a wire to a cell, on whatever node it is; it is activated when it is in no memory. Never NULL:
  * whatever goes wrong arrives in closed. from: the cell that calls, whose output gate holds what is sent;
@@ -90,6 +99,10 @@ void cell_wire_close(struct cell_wire *w, const struct cell_close *why);
 /* A call counts against the cell's limit of requests (fleet.md 4.7) from its arrival until this is called or
  * the end is closed: the event that it started has ended, although the wire lives on for stubs or streams. */
 void cell_wire_served(struct cell_wire *w);
+/* A further call that came over the wire, on a stub that the cell gave: it counts against the same limit
+ * until cell_wire_call_end, or the end is closed. False: as cell_request_begin. */
+CD_MUST_USE bool cell_wire_call_begin(struct cell_wire *w);
+void cell_wire_call_end(struct cell_wire *w);
 /* A parked end (a hibernated socket) keeps no cell in memory and outlives its stop, except for a reset that
  * finds something of it behind the failed gate: then it is closed. Its hooks belong to C code that lives as
  * long as the shard. parked false: it keeps the cell resident again. */

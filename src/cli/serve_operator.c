@@ -4,6 +4,7 @@
 #include "cell/cell.h"
 #include "cell/id.h"
 #include "cli/serve_internal.h"
+#include "fleet/claim_rule.h"
 
 static bool scope_ok(struct http_exchange *x, struct cd_str scope)
 {
@@ -19,11 +20,13 @@ struct resolve {
     struct http_exchange *x;
     struct cell_wire *wire;
     char *scope; /* owned */
+    struct cd_buf where; /* owned; struct cell_where: another node has it */
 };
 
 static void resolve_free(struct resolve *r)
 {
     cell_wire_close(r->wire, NULL);
+    cd_buf_deinit(&r->where);
     cd_free(r->scope);
     cd_free(r);
 }
@@ -33,10 +36,24 @@ static void resolved(void *arg, struct cell_wire *w, const struct cell_close *wh
     struct resolve *r = arg;
     struct cd_buf body = {0};
     struct cd_json_out o;
+    struct cell_where where;
+    int status = why->text.len == 0 ? 200 : 503;
     (void)w;
     cd_json_out_init(&o, &body);
     cd_json_out_object(&o);
-    if (why->text.len == 0) {
+    if (cell_where_read(cd_buf_str(&r->where), &where)) {
+        status = 307;
+        cd_json_out_key(&o, "route");
+        cd_json_out_str(&o, CD_STR("remote"));
+        cd_json_out_key(&o, "node");
+        cd_json_out_str(&o, where.session);
+        cd_json_out_key(&o, "addr");
+        cd_json_out_str(&o, where.addr);
+        cd_json_out_key(&o, "epoch");
+        cd_json_out_u64(&o, where.epoch);
+        cd_json_out_key(&o, "peer_protocol");
+        cd_json_out_u64(&o, FLEET_PEER_PROTOCOL);
+    } else if (status == 200) {
         cd_json_out_key(&o, "route");
         cd_json_out_str(&o, CD_STR("local"));
         cd_json_out_key(&o, "cell");
@@ -47,14 +64,17 @@ static void resolved(void *arg, struct cell_wire *w, const struct cell_close *wh
         cd_json_out_str(&o, full ? CD_STR("CapacityExhausted") : why->text);
     }
     cd_json_out_end(&o, '}');
-    cli_serve_answer(r->x, why->text.len == 0 ? 200 : 503, cd_buf_str(&body));
+    cli_serve_answer(r->x, status, cd_buf_str(&body));
     cd_buf_deinit(&body);
     resolve_free(r);
 }
 
 static void resolve_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
 {
-    (void)arg, (void)w, (void)bytes; /* There is none: no handler runs. */
+    struct resolve *r = arg;
+    (void)w;
+    cd_buf_deinit(&r->where);
+    r->where = cd_buf_move(bytes);
 }
 
 static void resolve_gone(struct http_exchange *x, int status)

@@ -328,6 +328,26 @@ int js_op_wire_served(struct js_args *a)
     return rc;
 }
 
+/* wire_call_begin(wire): whether the cell may have one more call, which came over its end. */
+int js_op_wire_call_begin(struct js_args *a)
+{
+    struct wire *s;
+    int rc = wire_arg(a, 0, &s);
+    if (rc == 0)
+        js_return(a, js_bool(a->js, s != NULL && s->served && cell_wire_call_begin(s->wire)));
+    return rc;
+}
+
+/* wire_call_end(wire): one that was let in has been answered. */
+int js_op_wire_call_end(struct js_args *a)
+{
+    struct wire *s;
+    int rc = wire_arg(a, 0, &s);
+    if (rc == 0 && s != NULL)
+        cell_wire_call_end(s->wire);
+    return rc;
+}
+
 struct cell_wire *js_wire_take(struct js_args *a, unsigned index)
 {
     struct wire *s;

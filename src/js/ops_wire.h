@@ -5,6 +5,8 @@
 #define JS_OPS_WIRE(X)                                                                                       \
     X(wire_open)                                                                                             \
     X(wire_send)                                                                                             \
+    X(wire_call_begin)                                                                                       \
+    X(wire_call_end)                                                                                         \
     X(wire_unsent)                                                                                           \
     X(wire_listen)                                                                                           \
     X(wire_served)                                                                                           \

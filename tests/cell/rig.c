@@ -115,6 +115,10 @@ static void talk_message(void *arg, struct cell_wire *w, struct cd_buf *bytes)
         cell_wire_park(w, true);
         cd_link_remove(&t->link); /* Of C code that outlives the actor: here nobody's. */
         t->actor = NULL;
+    } else if (command(text, "enter", &rest)) {
+        say(w, cell_wire_call_begin(w) ? "in" : "full");
+    } else if (command(text, "leave", &rest)) {
+        cell_wire_call_end(w);
     } else if (command(text, "deaf", &rest)) {
         rig.deaf = t;
         cell_wire_attach(w, NULL, NULL);

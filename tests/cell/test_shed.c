@@ -90,6 +90,61 @@ static void test_while_the_log_has_too_much_to_prove_calls_are_refused_at_once(v
     rig_free();
 }
 
+/* Nothing is lost by that: it comes in its order when half is proven. */
+static void test_and_what_comes_over_open_wires_waits_as_alarms_do(void **state)
+{
+    (void)state;
+    rig_open();
+    struct call *socket = rig_call("C:1", "served"), *running = rig_call("C:1", "hang");
+    assert_string_equal(rig_ask("C:2", "alarm 200"), "ok");
+    fake.full = true;
+    rig_send(socket, "add 1");
+    rig_send(socket, "add 10");
+    rig_send(running, "get");
+    rig_run(3000);
+    assert_int_equal(socket->messages + rig.alarms, 0);
+    assert_string_equal(running->got, "0 "); /* It was let in before. */
+    fake.full = false;
+    rig_run(1000);
+    assert_string_equal(socket->got, "1 11 ");
+    assert_int_equal(rig.alarms, 1);
+    fake.full = true;
+    rig_send(socket, "add 100");
+    rig_hang_up(socket);
+    rig_run(500);
+    rig_close_shards(0); /* Who stops waits for nobody. */
+    rig_free();
+}
+
+/* On a wire that was served. */
+static void test_further_calls_of_a_wire_count(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.requests_max = 2;
+    rig_crash();
+    rig_restart();
+    struct call *one = rig_call("C:1", "served");
+    rig_run(200);
+    rig_send(one, "enter"); /* "in", or "full" */
+    rig_send(one, "enter");
+    rig_send(one, "enter");
+    rig_run(100);
+    assert_string_equal(one->got, "in in full ");
+    struct call *two = rig_call("C:1", "get");
+    rig_run(100);
+    assert_true(two->closed && two->overloaded);
+    rig_send(one, "leave");
+    rig_run(100);
+    assert_string_equal(rig_ask("C:1", "get"), "0");
+    rig_hang_up(one);
+    rig_run(100);
+    struct call *three = rig_call("C:1", "hang"), *four = rig_call("C:1", "hang");
+    rig_run(100);
+    assert_false(three->closed || four->closed);
+    rig_free();
+}
+
 static void test_cells_go_in_order_of_use_down_to_the_floor(void **state)
 {
     (void)state;
@@ -313,6 +368,8 @@ static void test_the_lease_says_what_the_shards_have(void **state)
 
 CD_TESTS(shed, cmocka_unit_test(test_nobody_comes_in_while_memory_is_short_and_who_is_in_is_served),
          cmocka_unit_test(test_while_the_log_has_too_much_to_prove_calls_are_refused_at_once),
+         cmocka_unit_test(test_and_what_comes_over_open_wires_waits_as_alarms_do),
+         cmocka_unit_test(test_further_calls_of_a_wire_count),
          cmocka_unit_test(test_who_waits_for_too_long_is_refused),
          cmocka_unit_test(test_cells_go_in_order_of_use_down_to_the_floor),
          cmocka_unit_test(test_a_cell_that_is_shed_is_owned_by_nobody_and_comes_back_from_the_bucket),

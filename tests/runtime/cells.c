@@ -56,7 +56,10 @@ struct cell_wire {
     struct cell *cell; /* That it keeps in memory. */
     struct io_op deliver;
     bool user_gone, busy;
+    unsigned calls; /* On stubs. */
 };
+
+#define CALLS_MAX 8u /* Of a wire; a real cell counts those of all its wires. */
 
 static void message_free(struct message *m)
 {
@@ -175,6 +178,20 @@ void cell_wire_close(struct cell_wire *w, const struct cell_close *why)
 void cell_wire_served(struct cell_wire *w)
 {
     CD_ASSERT(!w->user_gone);
+}
+
+bool cell_wire_call_begin(struct cell_wire *w)
+{
+    if (w->calls >= CALLS_MAX)
+        return false;
+    w->calls++;
+    return true;
+}
+
+void cell_wire_call_end(struct cell_wire *w)
+{
+    CD_ASSERT(w->calls > 0);
+    w->calls--;
 }
 
 void cell_wire_park(struct cell_wire *w, bool parked)

@@ -20,6 +20,10 @@ class Counter extends RpcTarget {
     next() {
         return new Counter(this.#n + 1);
     }
+    async slow() {
+        await scheduler.wait(20);
+        return this.#n;
+    }
     [Symbol.dispose]() {
         disposed.push(this.#n);
     }
@@ -701,4 +705,15 @@ test('a counter', async (env) => {
 test('thousands of calls leave nothing behind', async (env) => {
     const stub = room(env, 'many');
     for (let i = 0; i < 2000; i++) equal(await stub.echo(i), i);
+});
+
+test('calls on stubs that a cell gave are requests of it', async (env) => {
+    using counter = await room(env, 'counting').counter(7);
+    const ends = await Promise.allSettled(Array.from({ length: 9 }, () => counter.slow()));
+    same(ends.slice(0, 8).map(({ value }) => value), new Array(8).fill(7)); // As many as tests/runtime/cells.c lets in.
+    const { reason } = ends[8];
+    equal(`${reason}`, 'Error: cell overload: admission refused');
+    same([reason.overloaded, reason.retryable], [true, true]);
+    equal(await counter.slow(), 7);
+    equal(await counter.next().next().value, 9);
 });

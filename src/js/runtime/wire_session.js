@@ -14,7 +14,7 @@ import { ReceivedReadable, ReceivedWritable, SentReadable, SentWritable } from '
 import { ABORTED, CALL, CANCEL, CLOSED, FAILURE, FETCH, FINISH, HEAD, RELEASE, RESULT, TEXT } from './wire_kinds.js';
 import { Map, hide, push } from './primordials.js';
 
-const { wire_close, wire_listen, wire_send, wire_served } = host;
+const { wire_call_begin, wire_call_end, wire_close, wire_listen, wire_send, wire_served } = host;
 const { isInteger } = Number;
 const { isArray } = Array;
 
@@ -263,19 +263,28 @@ export class Session {
         need(isInteger(target) && isArray(path) && path.every((name) => typeof name === 'string'), 'a call');
         const client = this.#target(target);
         const message = wire === undefined ? undefined : this.unship(wire);
-        const call = client.call(this.context, path, message);
+        const counts = this.#counts(target) && wire_call_begin(this.handle);
+        const call = this.#counts(target) && !counts ? refusedCall(message) : client.call(this.context, path, message);
         const answer = new Answer(call);
         this.#answer(id, answer);
         call.result.then(
             (result) => {
+                if (counts) wire_call_end(this.handle);
                 answer.settled = true;
                 if (this.over) {
                     dropMessage(result.message);
                     call.pipeline.release();
                 } else this.#give(id, answer, result);
             },
-            (failure) => this.fail(id, failure.message ?? encodeThrown(failure.error, this.context)),
+            (failure) => {
+                if (counts) wire_call_end(this.handle);
+                this.fail(id, failure.message ?? encodeThrown(failure.error, this.context));
+            },
         );
+    }
+    // Whether a call takes one of the cell's requests: the wire counts for its first one, and for what is asked of that before it is answered.
+    #counts(target) {
+        return this.server !== undefined && (target > 0 || this.#answers?.get(-target)?.settled === true);
     }
     #target(target) {
         if (target === 0) {
@@ -529,6 +538,11 @@ class Question {
 }
 
 // A call that the other side made.
+function refusedCall(message) {
+    if (message !== undefined) dropMessage(message);
+    return failedCall(Object.assign(new Error('cell overload: admission refused'), { overloaded: true, retryable: true }));
+}
+
 class Answer {
     settled = false;
     let = false; // It does not keep the wire any more.
