@@ -122,6 +122,25 @@ static void leave(struct sim_store_request *q, const char *why)
         request_free(q);
 }
 
+/* Traces tell which request it is and what becomes of it; nobody pays for the text without one. */
+static void note_request(struct sim *sim, const struct sim_store_request *q, const char *what)
+{
+    static const char *const effects[] = {
+        [SIM_STORE_HOLD_ANSWER] = "hold-answer",   [SIM_STORE_LOSE_ANSWER] = "lose-answer",
+        [SIM_STORE_LOSE_REQUEST] = "lose-request", [SIM_STORE_LATE] = "late",
+        [SIM_STORE_THROTTLE] = "throttle",         [SIM_STORE_FAIL] = "fail",
+        [SIM_STORE_FAIL_DONE] = "fail-done",       [SIM_STORE_SLOW] = "slow",
+        [SIM_STORE_CUT_BODY] = "cut-body",         [SIM_STORE_DOWN] = "down",
+    };
+    if (sim->on_record.count + sim->on_event.count == 0)
+        return;
+    int len = q->key.len > 150 ? 150 : (int)q->key.len;
+    (void)snprintf(sim->note, sizeof sim->note, "%s %s %.*s: %s%s%s", q->node->name, sim_kind_name(q->kind),
+                   len, q->key.ptr == NULL ? "" : q->key.ptr, what, q->struck ? ", " : "",
+                   q->struck ? effects[q->effect] : "");
+    sim->record.note = sim->note;
+}
+
 static void op_drop(struct sim *sim, struct sim_event *e)
 {
     (void)sim;
@@ -130,6 +149,7 @@ static void op_drop(struct sim *sim, struct sim_event *e)
 
 static void op_late(struct sim *sim, struct sim_event *e)
 {
+    note_request(sim, e->owner, "no answer in time");
     leave(e->owner, "no answer in time");
     sim_op_done(sim, e, IO_TIMEDOUT);
 }
@@ -163,6 +183,7 @@ static void op_complete(struct sim *sim, struct sim_event *e)
 {
     struct sim_store_request *q = e->owner;
     int status = q->status;
+    note_request(sim, q, "answered");
     set_end(q, q->outcome, q->why);
     if (q->out != NULL) {
         q->out->retry_after_ns = q->found.retry_after_ns;
@@ -184,6 +205,7 @@ static void returned(struct sim *sim, struct sim_event *wire)
 {
     struct sim_store_request *q = wire->owner;
     sim->record.status = q->status;
+    note_request(sim, q, q->waiting == NULL ? "answer, nobody waits" : "answer");
     if (q->waiting == NULL) {
         request_free(q);
         return;
@@ -222,6 +244,7 @@ static void do_it(struct sim *sim, struct sim_event *wire)
     struct sim_store_request *q = wire->owner;
     sim->record.digest = cd_hash64(cd_hash64(q->kind, q->key.ptr, q->key.len), q->body.ptr, q->body.len);
     sim->record.len = q->body.len;
+    note_request(sim, q, "at the store");
     bool fails = q->struck && (q->effect == SIM_STORE_FAIL || q->effect == SIM_STORE_FAIL_DONE);
     if (q->struck && q->effect == SIM_STORE_FAIL && sim_mix(q->draw, 5) % 2 == 0) {
         reply(q, IO_FAULT, IO_UNKNOWN, "HTTP 500 InternalError", 0);
@@ -243,6 +266,7 @@ static void arrived(struct sim *sim, struct sim_event *wire)
 {
     struct sim_store_request *q = wire->owner;
     const struct sim_store_opts *o = &q->store->opts;
+    note_request(sim, q, "arrives");
     if (q->struck && q->effect == SIM_STORE_LOSE_REQUEST) {
         reply(q, IO_RESET, IO_UNKNOWN, "the connection was reset", 0);
         return;
@@ -277,6 +301,7 @@ static void leaves(struct sim *sim, struct sim_event *wire)
     struct sim_store_request *q = wire->owner;
     uint64_t delay;
     sim_store_decide(q);
+    note_request(sim, q, "sent");
     enum sim_transit how =
         sim_transit(sim, q->node, sim->store_node, HEAD_BYTES + q->body.len, sim_mix(q->draw, 3), &delay);
     if (q->struck && q->effect == SIM_STORE_DOWN) {

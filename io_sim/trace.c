@@ -235,6 +235,23 @@ static uint64_t digest_fields(const struct cd_field *fields, size_t count)
     return h;
 }
 
+/* What a log event says, for those who look at records; the digest stands for it in the hash. */
+static const char *log_text(struct cd_buf *out, const char *name, const struct cd_field *fields, size_t count)
+{
+    cd_buf_add_str(out, cd_str(name));
+    for (size_t i = 0; i < count; i++) {
+        const struct cd_field *f = &fields[i];
+        cd_buf_addf(out, " %s=", f->key);
+        switch (f->kind) {
+        case CD_FIELD_U64: cd_buf_addf(out, "%llu", (unsigned long long)f->num); break;
+        case CD_FIELD_I64: cd_buf_addf(out, "%lld", (long long)(int64_t)f->num); break;
+        case CD_FIELD_BOOL: cd_buf_addf(out, "%s", f->num != 0 ? "true" : "false"); break;
+        case CD_FIELD_STR: cd_json_quote(out, f->str); break;
+        }
+    }
+    return cd_buf_cstr(out);
+}
+
 void io_event(struct io *io, enum cd_level level, const char *target, const char *name,
               const struct cd_field *fields, size_t count)
 {
@@ -242,7 +259,10 @@ void io_event(struct io *io, enum cd_level level, const char *target, const char
     if (loop->frozen && loop->node->state != SIM_UP)
         return; /* The dead say nothing. */
     uint64_t digest = digest_fields(fields, count);
-    sim_note(loop, SIM_LOG, 0, &digest, sizeof digest, name);
+    struct cd_buf text = {0};
+    bool seen = loop->sim->on_record.count > 0;
+    sim_note(loop, SIM_LOG, 0, &digest, sizeof digest, seen ? log_text(&text, name, fields, count) : name);
+    cd_buf_deinit(&text);
     const struct sim_log log = {loop->node, loop->index, level, target, name, fields, count, io_wall_us(io)};
     struct sim_hooks *h = &loop->sim->on_log;
     for (unsigned i = 0; i < h->count; i++)

@@ -147,7 +147,7 @@ static bool copy(struct cell_truth *t, const struct cell_change *c, struct cd_bu
     return was;
 }
 
-static bool owner_key(struct cd_str key, struct cd_str *scope)
+bool cell_truth_owner_key(struct cd_str key, struct cd_str *scope)
 {
     const struct cd_str head = CD_STR("cells/"), tail = CD_STR("/owner.json");
     if (!cd_str_starts(key, head) || !cd_str_ends(key, tail) || key.len <= head.len + tail.len)
@@ -168,7 +168,7 @@ void cell_truth_change(struct cell_truth *t, const struct cell_change *c)
     bool was = copy(t, c, &old);
     struct cd_str bytes = cd_buf_str(&old);
     const struct cd_str *before = was ? &bytes : NULL;
-    if (owner_key(c->key, &name))
+    if (cell_truth_owner_key(c->key, &name))
         truth_owner_change(t, name, c, before);
     else if (ltx_key_parse(c->key, &object) == 0)
         truth_object_change(t, &object, c);

@@ -41,6 +41,9 @@ struct cell_change {
 };
 void cell_truth_change(struct cell_truth *t, const struct cell_change *c);
 
+/* Whether a key is that of a cell's ownership record; scope: into the key. */
+bool cell_truth_owner_key(struct cd_str key, struct cd_str *scope);
+
 /* ---- What the workload knows ---- */
 
 /* A transaction of the cell was committed on a node. digest: cell_truth_pages of the database file right

@@ -3,6 +3,8 @@
 #include "db/db.h"
 #include "sim/cell_watch.h"
 #include "sim/cells_code.h"
+#include "store/names.h"
+#include "store/records.h"
 
 #define AUDIT_NS IO_SEC(10)
 
@@ -22,9 +24,27 @@ static void judge(struct cells_observe *o)
     o->told = broken != NULL;
 }
 
+/* For traces, whose bars of ownership and leases are made of these lines. */
+static void tell(struct cells_observe *o, const struct sim_store_change *change)
+{
+    struct store_owner owner;
+    struct store_lease lease;
+    struct cd_str name, body = change->after == NULL ? CD_STR("") : change->after->body;
+    if (!run_traced(o->run) || change->after == NULL)
+        return;
+    if (cell_truth_owner_key(change->key, &name) && store_owner_read(&owner, body, NULL) == 0)
+        run_note(o->run, "owner of %.*s: epoch %llu, %s", (int)name.len, name.ptr,
+                 (unsigned long long)owner.epoch, owner.session[0] == 0 ? "nobody" : owner.session);
+    else if (store_lease_name_parse(&name, change->key) && store_lease_read(&lease, name, body, NULL) == 0)
+        run_note(o->run, "lease of %s/%s: %llu ms, log %s%s%s", lease.node, lease.generation,
+                 (unsigned long long)(lease.expires_ms == 0 ? 0 : lease.ttl_ms),
+                 lease.has_log ? store_log_state_name(lease.log.state) : "none",
+                 lease.log.claimant[0] == 0 ? "" : " by ", lease.log.claimant);
+}
+
 static void changed(void *arg, const struct sim_store_change *change)
 {
-    (void)change;
+    tell(arg, change);
     judge(arg);
 }
 

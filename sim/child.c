@@ -13,6 +13,7 @@
 #include "sim/jobs.h"
 #include "sim/memory.h"
 #include "sim/swarm.h"
+#include "sim/trace_html.h"
 
 #define PADDING_BYTES 6000u /* How much larger the environment is in the second run of a check. */
 #define STACK_BYTES (192u << 10) /* How much of the stack is filled with a pattern there. */
@@ -68,6 +69,36 @@ static void sink_write(void *arg, struct cd_str text)
         sink_flush(s);
 }
 
+/* The records come one after the other. */
+static void sink_write_html(void *arg, struct cd_str text)
+{
+    struct sink *s = arg;
+    trace_html_add(&s->buffer, text);
+    sink_write(s, (struct cd_str){0});
+}
+
+/* A run that dies takes its trace out first: its last lines are those that count. */
+static const struct sink *dying;
+
+static void write_last(int signo)
+{
+    if (dying != NULL)
+        (void)write_all(dying->fd, cd_buf_str(&dying->buffer));
+    dying = NULL;
+    (void)raise(signo); /* By its default now. */
+}
+
+static void write_when_dying(const struct sink *s)
+{
+    static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    dying = s;
+    for (size_t i = 0; i < CD_COUNT(signals); i++) {
+        struct sigaction now, act = {.sa_handler = write_last, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) /* Else a sanitizer's. */
+            (void)sigaction(signals[i], &act, NULL);
+    }
+}
+
 struct ending {
     int out;
     bool traced;
@@ -78,6 +109,7 @@ struct ending {
 static void write_result(const struct ending *e, const struct run_result *r)
 {
     if (e->sink != NULL) {
+        dying = NULL;
         sink_flush(e->sink);
         if (e->progress != NULL)
             e->progress->output_errno = e->sink->error;
@@ -122,9 +154,12 @@ static void run_here(const struct run_options *o, const struct child_target *t, 
     setup.trace_from = m->trace_from;
     if (setup.trace != RUN_TRACE_NONE) {
         ending.sink = &sink;
-        setup.trace_write = sink_write;
+        setup.trace_write = setup.trace == RUN_TRACE_HTML ? sink_write_html : sink_write;
         setup.trace_arg = &sink;
         (void)cd_buf_reserve(&sink.buffer, 1); /* Before the run: its blocks are counted. */
+        if (setup.trace == RUN_TRACE_HTML)
+            trace_html_begin(&sink.buffer, setup.scn, t->seed);
+        write_when_dying(&sink);
     }
     setup.progress = progress;
     setup.cpu_ns = jobs_cpu_ns;

@@ -53,6 +53,7 @@ void fleet_join(struct run *run, unsigned index)
     n->node = sim_node(run->sim, &opts);
     if (index > run->nodes)
         run->nodes = index;
+    run_note(run, "n%u: life 1 begins", index);
 }
 
 void fleet_start(struct run *run)
@@ -166,6 +167,7 @@ static void restart_now(struct fleet_node *n)
             run->load_kind[i]->wiped(run->load[i], n);
     }
     sim_restart(n->node, wipe);
+    run_note(run, "n%u: life %u begins", n->index, sim_node_lives(n->node));
     if (wipe)
         disk_faults(n, !run->healed); /* The rules went with the disk. */
 }
@@ -208,6 +210,8 @@ bool fleet_drain(struct fleet_node *n)
         if (run->load_kind[i]->drain != NULL)
             drains |= run->load_kind[i]->drain(run->load[i], n);
     }
+    if (drains && !n->draining)
+        run_note(run, "n%u: drains", n->index);
     n->draining = n->draining || drains;
     return drains;
 }

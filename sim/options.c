@@ -40,7 +40,11 @@ static int take_trace(struct run_options *o, const char *value, struct cd_buf *w
         o->trace = RUN_TRACE_JSON;
         return 0;
     }
-    cd_buf_addf(why, "--trace %s: want text or json", value);
+    if (strcmp(value, "html") == 0) {
+        o->trace = RUN_TRACE_HTML;
+        return 0;
+    }
+    cd_buf_addf(why, "--trace %s: want text, json or html", value);
     return CD_EINVAL;
 }
 
@@ -101,7 +105,7 @@ TAKE_FLAG(version)
 static const struct option options[] = {
     {"--seed", take_seed, "N or A..B"},
     {"--check", take_check, NULL},
-    {"--trace", take_trace, "text or json"},
+    {"--trace", take_trace, "text, json or html"},
     {"--until", take_until, "a time"},
     {"--break-at", take_break, "an event's number"},
     {"--dump", take_dump, NULL},
@@ -124,6 +128,7 @@ static const char help[] =
     "  --seed N | A..B     the seed, or a range of seeds; default 1, or the one the scenario names\n"
     "  --check             run each seed twice under different circumstances and compare the trace hashes\n"
     "  --trace text|json   print every event of the run (one seed only)\n"
+    "  --trace html        the same as a page to look at: a timeline that needs nothing but a browser\n"
     "  --until T           end the run at that virtual time, without healing and audit: 90s, 1500ms\n"
     "  --break-at SERIAL   stop with SIGTRAP before that event, for a debugger (one seed only)\n"
     "  --dump              print the seed's draw and plan as a scenario instead of running it\n"

@@ -9,7 +9,7 @@
 #define RUN_JOBS_MAX 256
 #define RUN_SEEDS_MAX 10000000u
 
-enum run_trace { RUN_TRACE_NONE, RUN_TRACE_TEXT, RUN_TRACE_JSON };
+enum run_trace { RUN_TRACE_NONE, RUN_TRACE_TEXT, RUN_TRACE_JSON, RUN_TRACE_HTML };
 
 struct run_options {
     const char *scenarios[RUN_SCENARIOS_MAX]; /* Borrowed from argv. */

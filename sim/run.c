@@ -28,6 +28,14 @@ void run_fail(struct run *run, enum run_code code, const char *invariant, const 
     run_result_vfail(run->result, code, invariant, sim_now_ns(run->sim), format, args);
     va_end(args);
     run_note(run, "failed: %s", invariant);
+    struct cd_buf why = {0};
+    va_start(args, format);
+    cd_buf_vaddf(&why, format, args);
+    va_end(args);
+    struct cd_str rest = cd_str_trim(cd_buf_str(&why)), line;
+    while (run_traced(run) && rest.ptr != NULL && cd_str_next(&rest, '\n', &line))
+        run_note(run, "    %.*s", (int)line.len, line.ptr);
+    cd_buf_deinit(&why);
 }
 
 bool run_failed(const struct run *run)
@@ -35,14 +43,14 @@ bool run_failed(const struct run *run)
     return run->result->code != RUN_PASS;
 }
 
-static bool traced(const struct run *run)
+bool run_traced(const struct run *run)
 {
     return run->setup->trace != RUN_TRACE_NONE && sim_events(run->sim) >= run->setup->trace_from;
 }
 
 void run_note(struct run *run, const char *format, ...)
 {
-    if (!traced(run))
+    if (!run_traced(run))
         return;
     struct cd_buf text = {0};
     va_list args;
@@ -51,7 +59,7 @@ void run_note(struct run *run, const char *format, ...)
     va_end(args);
     uint64_t now = sim_now_ns(run->sim);
     cd_buf_clear(&run->line);
-    if (run->setup->trace == RUN_TRACE_JSON) {
+    if (run->setup->trace != RUN_TRACE_TEXT) {
         cd_buf_addf(&run->line, "{\"ns\":%llu,\"note\":", (unsigned long long)now);
         cd_json_quote(&run->line, cd_buf_str(&text));
         cd_buf_addf(&run->line, "}\n");
@@ -69,7 +77,7 @@ static void show_record(void *arg, const struct sim_record *r)
     if (r->event < run->setup->trace_from)
         return;
     cd_buf_clear(&run->line);
-    if (run->setup->trace == RUN_TRACE_JSON)
+    if (run->setup->trace != RUN_TRACE_TEXT)
         sim_record_json(&run->line, r);
     else
         sim_record_text(&run->line, r);

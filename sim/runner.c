@@ -17,6 +17,7 @@
 #include "sim/rev.h"
 #include "sim/shrink.h"
 #include "sim/swarm.h"
+#include "sim/trace_html.h"
 
 #define SCENARIO_BYTES_MAX (1u << 20)
 #define SHRINK_TRIES_MAX 2000u
@@ -148,6 +149,13 @@ static void take_result(struct runner *r, const struct child_target *t, struct r
 static int conclude(struct runner *r, FILE *to)
 {
     struct cd_buf text = {0};
+    enum run_trace trace = r->options.trace;
+    if (trace == RUN_TRACE_HTML) {
+        trace_html_end(&text, &r->report);
+        say(r, stdout, &text);
+    }
+    if (trace == RUN_TRACE_HTML || trace == RUN_TRACE_JSON)
+        to = stderr; /* Standard output is the trace's alone. */
     if (r->options.list_marks)
         report_print_marks(&text, &r->report);
     report_print_totals(&text, &r->report);

@@ -169,6 +169,7 @@ static void do_pause(struct fleet_node *n, const struct scn_step *p)
     uint64_t now = sim_now_ns(run->sim);
     uint64_t from = n->paused_until_ns > now ? n->paused_until_ns : now;
     n->paused_until_ns = from + p->for_ns;
+    run_note(run, "n%u: paused until %llu ns", n->index, (unsigned long long)n->paused_until_ns);
     sim_pause(n->node, p->for_ns);
 }
 

@@ -80,6 +80,31 @@ grep -q '^[0-9]* 2\.' "$tmp/out" && fail 'the trace goes on behind --until'
 run 0 "$sim" "$scn/quiet.scn" --trace json --until 1s
 says '^\{"event":[0-9]+,"ns":[0-9]+,"node":"n1","loop":0,"kind":"file.sync"'
 
+says '^\{"ns":[0-9]+,"note":"n1: life 1 begins"\}$'
+grep -vq '^{' "$tmp/out" && fail 'a line of the JSON trace is no record'
+
+# The same as a page: the same every time, and what it shows.
+html() { # html CODE BINARY SCENARIO [ARG...]: shows the page of that run.
+    run "$1" "${@:2}" --trace html --quiet
+    cp "$tmp/out" "$tmp/page.html"
+    run "$1" "${@:2}" --trace html --quiet
+    cmp -s "$tmp/out" "$tmp/page.html" || fail "another page the second time: ${*:3}"
+    run "$1" "${@:2}" --trace json --quiet
+    cp "$tmp/out" "$tmp/page.json"
+    run 0 node "$top/tests/sim/trace.mjs" "$tmp/page.html" "$tmp/page.json"
+}
+html 0 "$sim" "$top/scenarios/cells-takeover.scn" --until 30s
+says '^celld-sim --seed 3: pass, [0-9]+ records, '
+says '^plan: crash n1 kill, restart n1, pause n2 9s$'
+says '^n1: life 1, lease, log none, lease, log open, life 2, .*✕ ends, log recovering by n[23], log sealed'
+says '^n2: life 1, lease, log none, lease, log open, paused'
+says '^cell Ledger:[1-8]: e1 n1, e2 n[23]'
+html 3 "$planted" "$tmp/safety.scn"
+says '^celld-sim --seed 1: safety, files.acked-lost at '
+# A run that dies has said what it did.
+html 5 "$planted" "$scn/assertion.scn"
+says '^celld-sim --seed 1: assertion or sanitizer, assertion at .*, [1-9][0-9]* records, '
+
 # Output that cannot be written is no failed run: 7 and the reason. A reader that has seen enough is none.
 for args in '--seed 1 --until 1s --quiet --trace text' '--seed 1 --dump' '--seed 1 --until 1s --quiet' --help --version; do
     # shellcheck disable=SC2086 # words
