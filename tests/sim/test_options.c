@@ -66,7 +66,7 @@ static void test_wrong_command_lines_say_what_was_wanted(void **state)
     REFUSE("--seed 1..: want a number", "--seed", "1..");
     REFUSE("--seed 9..3: want A <= B", "--seed", "9..3");
     REFUSE("--seed 0..18446744073709551615: want A <= B", "--seed", "0..18446744073709551615");
-    REFUSE("--trace xml: want text or json", "--trace", "xml");
+    REFUSE("--trace xml: want text, json or html", "--trace", "xml");
     REFUSE("--until 5: want a time", "--until", "5");
     REFUSE("--until 0: want a time", "--until", "0");
     REFUSE("--jobs 0: want a number", "--jobs", "0");
