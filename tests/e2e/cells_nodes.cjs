@@ -8,7 +8,7 @@ const { equal, ok, until, spawn } = require('./harness.cjs');
 
 const celld = process.argv[3];
 // What the stores' scripts set is for us, not for celld, which knows no such settings.
-const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CELLD_(STORES?_|FAULT_|CELLS_)/.test(name)));
+const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^CELLD_(STORES?_|FAULT_|CELLS_|FLEET_)/.test(name)));
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'celld-cells-'));
 process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
 exports.root = root;
