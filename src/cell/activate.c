@@ -27,7 +27,17 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
                                 .look_only = s->draining,
                                 .deadline_ns = until,
                                 .recovery_deadline_ns = until};
-    int rc = fleet_claim(out);
+    struct cell_owned *o = cell_owned(s, cd_str(scope), false);
+    int rc = IO_OK;
+    /* The epoch that it was adopted at is one that nobody has used: it needs no other. */
+    if (o != NULL && o->adopted && !s->draining && fleet_authoritative(s->o.self->authority, io_now_ns(io))) {
+        out->end = FLEET_CLAIM_OWNED;
+        out->from = FLEET_CLAIM_RELEASED;
+        out->epoch = o->epoch;
+        memcpy(out->token, o->token, sizeof out->token);
+    } else {
+        rc = fleet_claim(out);
+    }
     cd_free(scope);
     out->scope = (struct cd_str){0};
     if (f->cell == NULL)
@@ -180,6 +190,7 @@ static void activate(struct cell_flow *f)
     struct cell_owned *o = cell_owned(f->shard, cd_str(f->cell->scope), true);
     f->cell->entries = f->cell->entries || o->entries;
     *o = (struct cell_owned){.epoch = claimed.epoch};
+    memcpy(o->token, claimed.token, sizeof o->token);
     cell_feed(f->cell, CELL_EV_CLAIMED);
     int rc = cell_fold_tail(f);
     if (f->cell == NULL)

@@ -77,6 +77,7 @@ static void arrived(struct io *at, struct io_msg *m)
     o->entries = true;
     c->epoch = a->epoch;
     CD_MARK("cell.adopted");
+    c->look = c->look || a->wanted; /* Those who wait for it are on their way. */
     cell_feed(c, CELL_EV_ADOPTED);
     cell_poke(c);
     if (a->alarm.armed)
@@ -88,7 +89,7 @@ static void arrived(struct io *at, struct io_msg *m)
 /* ---- On the control loop ---- */
 
 int cell_adoption_tell(struct cell_router *r, struct io *io, struct cd_str scope, uint64_t epoch,
-                       const struct cell_owned *alarm, uint64_t deadline_ns)
+                       const struct cell_owned *alarm, bool wanted, uint64_t deadline_ns)
 {
     struct cell_adoption *a = cd_new(struct cell_adoption);
     struct io_op op = {0};
@@ -96,6 +97,7 @@ int cell_adoption_tell(struct cell_router *r, struct io *io, struct cd_str scope
     a->scope = cd_str_dup(scope);
     a->epoch = epoch;
     a->alarm = *alarm;
+    a->wanted = wanted;
     a->msg.handle = arrived;
     io_signal_init(&a->answer);
     io_post(io, cell_scope_loop(scope, r->loops), &a->msg);

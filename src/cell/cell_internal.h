@@ -85,6 +85,7 @@ struct cell_owned {
     uint64_t epoch;
     bool adopted; /* By a handoff, and never activated since. */
     bool entries; /* As of the cell: an adopted one is not in memory. */
+    char token[IO_TOKEN_MAX]; /* Of its record as this session wrote it. */
     /* Its alarm as the last residence left it. Unknown after a reset, or when the owner before did not say:
      * then nobody is told of it, and what stands in the log or in wake/ goes on speaking for it. */
     bool known, armed;
@@ -102,6 +103,7 @@ struct cell_offer {
     char *scope; /* owned */
     uint64_t epoch; /* It was released at. */
     struct cell_owned alarm;
+    bool wanted; /* Somebody waits for it. */
     /* Out: who has it now. */
     bool taken;
     uint64_t taken_epoch;
@@ -119,11 +121,12 @@ struct cell_adoption {
     char *scope; /* owned */
     uint64_t epoch; /* Ours. */
     struct cell_owned alarm;
+    bool wanted; /* As of the offer. */
     int status; /* Out: IO_OK: what the donor answered for, we do. */
 };
 /* In a fiber of the control loop: until the shard has it, and the note of its alarm is proven. */
 CD_MUST_USE int cell_adoption_tell(struct cell_router *r, struct io *io, struct cd_str scope, uint64_t epoch,
-                                   const struct cell_owned *alarm, uint64_t deadline_ns);
+                                   const struct cell_owned *alarm, bool wanted, uint64_t deadline_ns);
 
 /* A call, or a look (wire NULL), on its way to the loop of its scope. */
 struct cell_order {

@@ -69,9 +69,15 @@ bool cell_give_back(struct cell_flow *f, uint64_t epoch, bool settled)
 {
     struct cell_shard *s = f->shard;
     char *scope = cd_str_dup(cd_str(f->cell->scope));
+    const struct cell_owned *o = cell_owned(s, cd_str(scope), false);
+    char token[IO_TOKEN_MAX] = "";
+    if (o != NULL && o->epoch == epoch)
+        memcpy(token, o->token, sizeof token);
     int rc = fleet_release(s->o.io, io_bucket(s->o.io), s->o.self, cd_str(scope), epoch,
-                           io_now_ns(s->o.io) + s->o.limits.operation_ns);
+                           io_now_ns(s->o.io) + s->o.limits.operation_ns, token);
     if (rc == IO_OK) {
+        if (f->cell != NULL)
+            memcpy(f->cell->leave.token, token, sizeof token);
         CD_MARK("cell.released");
         if (settled)
             log_folder_released(s->o.folder, s->o.io, cd_str(scope), epoch);

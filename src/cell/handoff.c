@@ -81,14 +81,15 @@ int cell_handoff_adopt(struct cell_handoff *h, struct cell_adopt *a)
     a->reason = cell_scope_valid(a->scope) ? refusal(h) : "not_a_cell";
     if (a->reason != NULL)
         return 409;
-    int rc = fleet_adopt(io, h->bucket, h->self, a->scope, a->epoch, until, &a->taken);
+    int rc = fleet_adopt(io, h->bucket, h->self, a->scope, a->epoch, until, a->token, &a->taken);
     if (rc != IO_OK) {
         a->reason = rc == CD_EFENCED ? "not_released" : rc == IO_DENIED ? "not_authoritative" : "unknown";
         return rc == CD_EFENCED || rc == IO_DENIED ? 409 : 503;
     }
     struct cell_owned alarm = {
         .known = a->armed, .armed = a->armed, .due_ms = a->due_ms, .inst_seq = a->inst_seq};
-    rc = cell_adoption_tell(h->o.router, io, a->scope, a->taken, &alarm, until);
+    memcpy(alarm.token, a->token, sizeof alarm.token);
+    rc = cell_adoption_tell(h->o.router, io, a->scope, a->taken, &alarm, a->wanted, until);
     a->reason = rc == IO_OK ? NULL : "alarm_unproven";
     return rc == IO_OK ? 200 : 503;
 }
@@ -96,7 +97,12 @@ int cell_handoff_adopt(struct cell_handoff *h, struct cell_adopt *a)
 static bool read_request(struct cell_adopt *a, const struct cd_json *root)
 {
     const struct cd_json *alarm = cd_json_get(root, "alarm");
+    struct cd_str token;
     uint64_t v = 0, due = 0;
+    if (cd_json_str(cd_json_get(root, "token"), &token) == 0 && token.len < sizeof a->token)
+        memcpy(a->token, token.ptr, token.len);
+    if (cd_json_bool(cd_json_get(root, "wanted"), &a->wanted) != 0)
+        a->wanted = false;
     bool ok = cd_json_u64(cd_json_get(root, "v"), &v) == 0 && v == 1 &&
               cd_json_str(cd_json_get(root, "cell"), &a->scope) == 0 &&
               cd_json_u64(cd_json_get(root, "epoch"), &a->epoch) == 0 && a->epoch > 0 && alarm != NULL;
@@ -182,6 +188,11 @@ static void request(struct cd_buf *out, const struct cell_offer *o, const char *
     }
     cd_json_out_key(&j, "reason");
     cd_json_out_str(&j, CD_STR("drain"));
+    cd_json_out_key(&j,
+                    "token"); /* These two are hints: without them the peer reads, and waits for a call. */
+    cd_json_out_str(&j, cd_str(o->alarm.token));
+    cd_json_out_key(&j, "wanted");
+    cd_json_out_bool(&j, o->wanted);
     cd_json_out_end(&j, '}');
 }
 

@@ -38,6 +38,8 @@ struct cell_adopt {
     bool armed; /* As the donor says; else it does not answer for an alarm. */
     int64_t due_ms;
     uint64_t inst_seq;
+    char token[IO_TOKEN_MAX]; /* Of the record as it was released; empty: it is read. Out: of ours. */
+    bool wanted; /* Calls wait for it: it is activated at once. */
     /* Out */
     uint64_t taken; /* Ours. */
     const char *reason; /* Why not; a literal. */

@@ -118,6 +118,7 @@ static void offer(struct cell_flow *f)
     o->scope = cd_str_dup(cd_str(f->cell->scope));
     o->epoch = f->cell->leave.epoch;
     o->alarm = f->cell->leave;
+    o->wanted = !cd_list_empty(&f->cell->calls);
     io_signal_init(&o->answer);
     if (r->offer != NULL) {
         struct io_op op = {0};

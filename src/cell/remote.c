@@ -2,9 +2,10 @@
  * 4.4, 9.10.
  *
  * A route is what one look at the records told. It is used until the lease that was read there ends and not
- * after that, whatever connection is open. An attempt that certainly did not start (relay.c) drops it, and
- * the next look follows after 50 ms, then twice as long up to 1 s: by then the record may name somebody else,
- * or its owner is dead and the cell is taken over. The calls wait here meanwhile, as for any activation. */
+ * after that, whatever connection is open. An attempt that certainly did not start (relay.c) drops it; the
+ * next look follows at once, which finds who was handed the cell, then after 50 ms, then twice as long up to
+ * 1 s: by then the record may name somebody else, or its owner is dead and the cell is taken over. The calls
+ * wait here meanwhile, as for any activation. */
 #include <stdio.h>
 
 #include "cell/cell_internal.h"
@@ -227,7 +228,7 @@ void cell_call_back(struct cell *c, struct cell_wire *w, const char *target, uin
     struct cell_shard *s = c->shard;
     uint64_t now = io_now_ns(s->o.io);
     if (c->route != NULL && c->route->epoch == epoch && strcmp(c->route->target, target) == 0) {
-        uint64_t wait = AGAIN_MIN_NS << (c->tries < 5 ? c->tries : 5);
+        uint64_t wait = c->tries == 0 ? 0 : AGAIN_MIN_NS << (c->tries < 6 ? c->tries - 1 : 5);
         cell_route_drop(c);
         c->tries++;
         c->retry_ns = now + (wait < AGAIN_MAX_NS ? wait : AGAIN_MAX_NS);

@@ -188,6 +188,7 @@ static int cas(struct pass *p, const struct store_owner *owner, enum io_put how,
     cd_buf_deinit(&body);
     (void)say(c, FLEET_CLAIM_FAILED, "the write of owner.json", s.why);
     if (s.outcome == IO_DONE) {
+        memcpy(p->token, s.token, sizeof p->token);
         *end = CAS_APPLIED;
         return IO_OK;
     }
@@ -216,6 +217,7 @@ static int owned(struct pass *p, uint64_t epoch, enum fleet_claim_from from, con
     p->c->epoch = epoch;
     p->c->from = from;
     memcpy(p->c->prior, prior, sizeof p->c->prior);
+    memcpy(p->c->token, p->token, sizeof p->c->token);
     p->c->why[0] = 0;
     cd_event(p->c->io, CD_DEBUG, "cell_claimed", CD_S("scope", p->c->scope), CD_U("epoch", epoch));
     return IO_OK;
@@ -365,8 +367,18 @@ static bool of_our_node(const struct pass *p)
            cd_str_eq(node, cd_str(p->c->self->node));
 }
 
+/* The record as the caller knows it, by its token: a write that compares with it tells whether it is so. */
+static bool known(struct pass *p, const char *session, uint64_t epoch, const char token[IO_TOKEN_MAX])
+{
+    p->exists = true;
+    p->owner = (struct store_owner){.epoch = epoch};
+    memcpy(p->owner.session, session, strlen(session) + 1);
+    memcpy(p->token, token, sizeof p->token);
+    return token[0] != 0;
+}
+
 int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
-                  uint64_t epoch, uint64_t deadline_ns)
+                  uint64_t epoch, uint64_t deadline_ns, char token[IO_TOKEN_MAX])
 {
     struct fleet_claim c = {
         .io = io, .bucket = bucket, .self = self, .scope = scope, .deadline_ns = deadline_ns};
@@ -377,7 +389,8 @@ int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_se
     bool done = false;
     int rc = IO_OK;
     for (unsigned i = 0; rc == IO_OK && !done && i < RECONCILES_MAX; i++) {
-        rc = read_owner(p);
+        if (i > 0 || !known(p, self->session, epoch, token))
+            rc = read_owner(p);
         if (rc != IO_OK)
             break;
         bool same = p->exists && p->owner.epoch == epoch;
@@ -395,13 +408,14 @@ int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_se
             rc = IO_TIMEDOUT;
         done = rc == IO_OK && end == CAS_APPLIED;
     }
+    memcpy(token, p->token, sizeof p->token);
     cd_buf_deinit(&p->key);
     cd_free(p);
     return rc == IO_OK && !done ? IO_BUSY : rc;
 }
 
 int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
-                uint64_t epoch, uint64_t deadline_ns, uint64_t *taken)
+                uint64_t epoch, uint64_t deadline_ns, char token[IO_TOKEN_MAX], uint64_t *taken)
 {
     struct fleet_claim c = {
         .io = io, .bucket = bucket, .self = self, .scope = scope, .deadline_ns = deadline_ns};
@@ -413,7 +427,8 @@ int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self
     bool done = false;
     int rc = IO_OK;
     for (unsigned i = 0; rc == IO_OK && !done && i < RECONCILES_MAX; i++) {
-        rc = read_owner(p);
+        if (i > 0 || !known(p, "", epoch, token))
+            rc = read_owner(p);
         if (rc != IO_OK)
             break;
         done = p->exists && strcmp(p->owner.session, self->session) == 0 && p->owner.epoch > epoch;
@@ -431,6 +446,7 @@ int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self
             rc = IO_TIMEDOUT;
         done = rc == IO_OK && end == CAS_APPLIED;
     }
+    memcpy(token, p->token, sizeof p->token);
     cd_buf_deinit(&p->key);
     cd_free(p);
     return rc == IO_OK && !done && !CD_PLANT("fleet.adopt_unheard") ? IO_BUSY : rc;

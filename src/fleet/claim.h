@@ -65,6 +65,7 @@ struct fleet_claim {
     enum fleet_claim_end end;
     uint64_t epoch; /* OWNED: ours; REMOTE: of the record */
     enum fleet_claim_from from; /* OWNED */
+    char token[IO_TOKEN_MAX]; /* OWNED: of the record as we wrote it. */
     char prior[STORE_SESSION_MAX + 1]; /* LOCAL, TAKEOVER: the session that owned epoch - 1. */
     char owner[STORE_SESSION_MAX + 1]; /* REMOTE: as the record has it */
     char live[STORE_SESSION_MAX + 1]; /* REMOTE: the session that this node has now */
@@ -79,16 +80,20 @@ CD_MUST_USE int fleet_claim(struct fleet_claim *c);
 
 /* In a fiber: gives a cell back, {us, epoch} -> {"", epoch}, after the caller proved that its prefix holds a
  * complete restore path (5.8). us: this session, or an earlier one of this node that the caller knows to be
- * one (fleet/inventory.h). IO_OK also when it was released already; CD_EFENCED: the record names another
- * session or epoch; IO_DENIED: this node has no authority; any other status: the outcome is unknown, ask
- * again. */
+ * one (fleet/inventory.h). token: of the record as this session wrote it, which spares reading it; empty: not
+ * known. With IO_OK it is that of the released record. IO_OK also when it was released already; CD_EFENCED:
+ * the record names another session or epoch; IO_DENIED: this node has no authority; any other status: the
+ * outcome is unknown, ask again. */
 CD_MUST_USE int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
-                              struct cd_str scope, uint64_t epoch, uint64_t deadline_ns);
+                              struct cd_str scope, uint64_t epoch, uint64_t deadline_ns,
+                              char token[IO_TOKEN_MAX]);
 
 /* In a fiber: takes a cell that another node has just given back, {"", epoch} -> {us, epoch + 1} (10.5).
- * IO_OK: the record names us at *taken, also when it did so before. CD_EFENCED: it names another session or
- * epoch; IO_DENIED: this node has no authority; any other status: the outcome is unknown, ask again. */
+ * token: of the record as it was given back, or empty; with IO_OK of ours. IO_OK: the record names us at
+ * *taken, also when it did so before. CD_EFENCED: it names another session or epoch; IO_DENIED: this node has
+ * no authority; any other status: the outcome is unknown, ask again. */
 CD_MUST_USE int fleet_adopt(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
-                            struct cd_str scope, uint64_t epoch, uint64_t deadline_ns, uint64_t *taken);
+                            struct cd_str scope, uint64_t epoch, uint64_t deadline_ns,
+                            char token[IO_TOKEN_MAX], uint64_t *taken);
 
 #endif

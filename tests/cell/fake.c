@@ -241,10 +241,10 @@ int fleet_wake_entry(struct io *io, struct io_bucket *bucket, const struct store
 }
 
 int fleet_release(struct io *io, struct io_bucket *bucket, const struct fleet_self *self, struct cd_str scope,
-                  uint64_t epoch, uint64_t deadline_ns)
+                  uint64_t epoch, uint64_t deadline_ns, char token[IO_TOKEN_MAX])
 {
     struct fake_cell *c = fake_cell(scope);
-    (void)bucket, (void)self, (void)deadline_ns;
+    (void)bucket, (void)self, (void)deadline_ns, (void)token;
     if (io_sleep(io, IO_MS(1)) != IO_OK)
         return IO_CANCELED;
     CD_ASSERT(c->epoch == epoch && !c->released);

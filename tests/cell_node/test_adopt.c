@@ -9,7 +9,7 @@ static struct trial {
     struct cell_adopt adopt;
     uint64_t release; /* Not 0: it is given back at that epoch first. */
     int released, status;
-    bool pressured, done;
+    bool pressured, wanted, done;
 } trial;
 
 static void load(void *arg, struct store_load *out)
@@ -24,7 +24,7 @@ static void trial_flow(void *arg)
     trial.released = IO_OK;
     if (trial.release != 0)
         trial.released = fleet_release(io, io_bucket(io), fleet_node_self(node.fleet), CD_STR(CELL),
-                                       trial.release, io_now_ns(io) + IO_SEC(5));
+                                       trial.release, io_now_ns(io) + IO_SEC(5), trial.adopt.token);
     trial.status = cell_handoff_adopt(trial.handoff, &trial.adopt);
     trial.done = true;
 }
@@ -48,7 +48,7 @@ static int adopt(uint64_t epoch, uint64_t release)
 {
     trial.release = release;
     trial.done = false;
-    trial.adopt = (struct cell_adopt){.scope = CD_STR(CELL), .epoch = epoch};
+    trial.adopt = (struct cell_adopt){.scope = CD_STR(CELL), .epoch = epoch, .wanted = trial.wanted};
     sim_in_loop(node.node, 0, start, NULL);
     assert_true(sim_run_until(node.sim, is_done, NULL, IO_SEC(60)));
     assert_int_equal(trial.released, IO_OK);
@@ -81,9 +81,18 @@ static void test_a_released_cell_is_adopted_once_however_often_it_is_asked(void 
     assert_int_equal(trial.adopt.taken, 2);
     assert_int_equal(node.starts, 1); /* It is in no memory. */
     assert_int_equal(node_ask(CELL, "get"), 7);
+    assert_int_equal(node.epoch, 2); /* That one was not used yet. */
+    node_evict(CELL);
+    assert_int_equal(node_ask(CELL, "get"), 7);
     assert_int_equal(node.epoch, 3);
     assert_int_equal(adopt(1, 0), 200); /* And once more, much later: it is ours still. */
     assert_int_equal(trial.adopt.taken, 3);
+    node_evict(CELL);
+    trial.wanted = true;
+    assert_int_equal(adopt(3, 3), 200);
+    node_run(500);
+    assert_int_equal(node.starts, 4); /* Nobody had to ask for it. */
+    assert_int_equal(node.epoch, 4);
     sim_in_loop(node.node, 0, drop, NULL);
     node_run(5);
     node_free();

@@ -532,7 +532,9 @@ static void test_a_crash_in_any_call_of_a_claim_leaves_a_record_that_can_be_clai
 
 struct release {
     struct claimer *c;
-    uint64_t epoch;
+    uint64_t epoch, taken;
+    char token[IO_TOKEN_MAX];
+    bool adopts;
     int rc;
     bool done;
 };
@@ -541,8 +543,12 @@ static void release_flow(void *arg)
 {
     struct release *r = arg;
     struct io *io = sim_io(r->c->node, 0);
-    r->rc =
-        fleet_release(io, io_bucket(io), &r->c->self, CD_STR(SCOPE), r->epoch, io_now_ns(io) + IO_SEC(15));
+    uint64_t until = io_now_ns(io) + IO_SEC(15);
+    if (r->adopts)
+        r->rc =
+            fleet_adopt(io, io_bucket(io), &r->c->self, CD_STR(SCOPE), r->epoch, until, r->token, &r->taken);
+    else
+        r->rc = fleet_release(io, io_bucket(io), &r->c->self, CD_STR(SCOPE), r->epoch, until, r->token);
     r->done = true;
 }
 
@@ -551,12 +557,50 @@ static bool release_done(void *arg)
     return ((struct release *)arg)->done;
 }
 
+static int run_release(struct stage *g, struct release *r)
+{
+    r->done = false;
+    (void)io_spawn(sim_io(r->c->node, 0), "release", release_flow, r);
+    assert_true(sim_run_until(g->sim, release_done, r, IO_SEC(60)));
+    return r->rc;
+}
+
 static int release_now(struct stage *g, unsigned i, uint64_t epoch)
 {
     struct release r = {.c = &g->c[i], .epoch = epoch};
-    (void)io_spawn(sim_io(g->c[i].node, 0), "release", release_flow, &r);
-    assert_true(sim_run_until(g->sim, release_done, &r, IO_SEC(60)));
-    return r.rc;
+    return run_release(g, &r);
+}
+
+static void test_whoever_knows_the_record_by_its_token_gives_and_takes_it_without_reading(void **state)
+{
+    (void)state;
+    struct stage g;
+    stage_open(&g, 0);
+    assert_int_equal(claim_now(&g, 0), FLEET_CLAIM_OWNED);
+    sim_store_rule(g.sim, &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "get"});
+    struct release give = {.c = &g.c[0], .epoch = 1};
+    memcpy(give.token, g.c[0].claim.token, sizeof give.token);
+    assert_int_equal(run_release(&g, &give), IO_OK);
+    struct release take = {.c = &g.c[1], .epoch = 1, .adopts = true};
+    memcpy(take.token, give.token, sizeof take.token);
+    assert_int_equal(run_release(&g, &take), IO_OK);
+    assert_int_equal(take.taken, 2);
+    assert_string_equal(g.owner, g.c[1].self.session);
+    struct release back = {.c = &g.c[1], .epoch = 2};
+    memcpy(back.token, take.token, sizeof back.token);
+    assert_int_equal(run_release(&g, &back), IO_OK);
+    assert_int_equal(g.writes, 4);
+    sim_store_heal(g.sim);
+    /* A token of another state of the record proves nothing: then it is read. */
+    memcpy(take.token, give.token, sizeof take.token);
+    assert_int_equal(run_release(&g, &take), CD_EFENCED);
+    take.epoch = 2;
+    assert_int_equal(run_release(&g, &take), IO_OK);
+    assert_int_equal(take.taken, 3);
+    memcpy(give.token, g.c[0].claim.token, sizeof give.token);
+    assert_int_equal(run_release(&g, &give), CD_EFENCED);
+    assert_int_equal(g.epoch, 3);
+    stage_close(&g);
 }
 
 static void test_only_the_owner_releases_and_only_its_epoch(void **state)
@@ -608,4 +652,5 @@ CD_TESTS(claim, cmocka_unit_test(test_the_first_claim_is_fresh_and_each_wake_tak
          cmocka_unit_test(test_racing_claimants_never_share_an_epoch),
          cmocka_unit_test(test_a_crash_in_any_call_of_a_claim_leaves_a_record_that_can_be_claimed),
          cmocka_unit_test(test_only_the_owner_releases_and_only_its_epoch),
+         cmocka_unit_test(test_whoever_knows_the_record_by_its_token_gives_and_takes_it_without_reading),
          cmocka_unit_test(test_a_clock_that_is_ahead_judges_later))
