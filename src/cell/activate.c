@@ -172,6 +172,7 @@ static void open_database(struct cell_flow *f, const struct fleet_claim *claimed
     f->cell->entries = f->cell->entries || (foreign && claimed->from != FLEET_CLAIM_FRESH);
     f->cell->retiring = false;
     f->event = CELL_EV_OPENED;
+    cd_event(s->o.io, CD_DEBUG, "cell_opened", CD_Z("scope", f->cell->scope), CD_U("epoch", claimed->epoch));
 done:
     if (f->event != CELL_EV_OPENED && dir.len > 0) {
         rc = db_remove(s->o.io, cd_buf_cstr(&dir));

@@ -43,6 +43,7 @@ exports.Ledger = class {
         this.objects = new Map(names.map((n) => [n, { attempts: new Map(), high: 0, last: 0, gap: 0 }]));
         this.next = 0;
         this.wrong = []; // What must never be.
+        this.homes = new Set(); // Of clients that were answered by the node they start at.
         this.window();
     }
     // From now on: counts and the longest time between two answers of each object.
@@ -99,6 +100,7 @@ exports.Ledger = class {
                 const entry = this.next++;
                 for (let k = 0; on; k++) {
                     const how = n % 3 === 2 ? await this.read(asks[at], name) : await this.write(asks[at], name, `w${entry}.${k}`);
+                    if (how === 'done' && at === home) this.homes.add(`${name} ${home}`);
                     if (how === 'done' || how === 'failed') break;
                     at = (at + 1) % asks.length;
                     await sleep(10);
