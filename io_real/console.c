@@ -1,11 +1,12 @@
-/* io_real/console.c: standard output and error of a command. SIGPIPE is ignored (node.c), so a reader that
- * has gone is an error code here. */
+/* io_real/console.c: standard input, output and error of a command. SIGPIPE is ignored (node.c), so a reader
+ * that has gone is an error code here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include "io_real/real.h"
+#include "io_real/net.h"
 
 static int console_status(int error)
 {
@@ -41,6 +42,29 @@ bool io_console_is_tty(struct io *io, enum io_console which)
 {
     (void)io;
     return isatty(which == IO_STDOUT ? STDOUT_FILENO : STDERR_FILENO) == 1;
+}
+
+int io_console_input(struct io_stream *s, struct io *io)
+{
+    /* Opened anew, because whoever started us shares the open file and does not expect it to be non-blocking.
+     * A socket cannot be opened; it is nobody else's. */
+    int fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ENXIO) {
+        int flags = fcntl(STDIN_FILENO, F_GETFL);
+        fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        if (fd >= 0 && (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    if (fd < 0)
+        return IO_NOENT;
+    (void)signal(SIGTTIN, SIG_IGN); /* A read in the background fails then, in place of stopping us. */
+    struct real_stream *in = real_stream_new(real_loop(io), fd, REAL_PIPE_IN); /* Closes it when it fails. */
+    if (in == NULL)
+        return IO_NOENT;
+    real_stream_open(in, s);
+    return IO_OK;
 }
 
 void io_real_guard_console(void)

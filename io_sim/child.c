@@ -10,6 +10,9 @@
 #include "io_sim/peers.h"
 
 #define SIGNALED 128
+#define SIGNAL_KILL 9
+#define SIGNAL_CONTINUE 18
+#define SIGNAL_STOP 19
 #define CRASHED 139
 #define SLOW_NS IO_SEC(1)
 #define GARBAGE_BYTES 512u
@@ -219,6 +222,14 @@ void io_child_kill(struct io_child *c, int signal)
     struct child *x = c->impl;
     if (x == NULL || x->killed || x->node->state != SIM_UP || x->parent->frozen)
         return;
+    if (signal == SIGNAL_STOP) {
+        sim_actor_stop(&x->node->loop[0]->actor);
+        return;
+    }
+    if (signal == SIGNAL_CONTINUE) {
+        sim_actor_continue(x->parent->sim, &x->node->loop[0]->actor);
+        return;
+    }
     x->killed = true;
     x->code = SIGNALED + signal;
     sim_crash(x->node, SIM_KILL);
@@ -226,7 +237,7 @@ void io_child_kill(struct io_child *c, int signal)
 
 static void exited_cancel(struct io_op *op)
 {
-    io_child_kill(CD_CONTAINER(op, struct io_child, exited), 9);
+    io_child_kill(CD_CONTAINER(op, struct io_child, exited), SIGNAL_KILL);
 }
 
 /* The parent's loop ends: so does the child. */
@@ -236,7 +247,7 @@ static void exited_drop(struct sim *sim, struct sim_event *e)
     (void)sim;
     if (x->node->state == SIM_UP) {
         x->killed = true;
-        x->code = SIGNALED + 9;
+        x->code = SIGNALED + SIGNAL_KILL;
     }
     sim_crash(x->node, SIM_KILL);
 }

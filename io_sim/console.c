@@ -2,7 +2,7 @@
  * goes with its parent's. */
 #include "io_sim/console.h"
 
-#include "io_sim/sim_internal.h"
+#include "io_sim/net.h"
 
 static struct sim_console *console_of(struct sim_node *n, enum io_console which)
 {
@@ -22,6 +22,21 @@ int io_console_write(struct io *io, enum io_console to, struct cd_str bytes)
 bool io_console_is_tty(struct io *io, enum io_console which)
 {
     return console_of(sim_loop_of(io)->node, which)->tty;
+}
+
+int io_console_input(struct io_stream *s, struct io *io)
+{
+    struct sim_loop *loop = sim_loop_of(io);
+    struct io_stream *keyboard = loop->node->keyboard;
+    if (keyboard == NULL)
+        return IO_NOENT;
+    sim_net_pair(loop, keyboard, loop, s);
+    return IO_OK;
+}
+
+void sim_console_keyboard(struct sim_node *n, struct io_stream *keyboard)
+{
+    n->keyboard = keyboard;
 }
 
 struct cd_str sim_console(struct sim_node *n, enum io_console which)

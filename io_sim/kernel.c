@@ -89,6 +89,26 @@ void sim_charge(struct sim *sim, struct sim_actor *a, uint64_t ns)
     a->free_at_ns = from + ns;
 }
 
+/* Later than any time of a run. */
+#define STOPPED_NS (UINT64_MAX / 4)
+
+void sim_actor_stop(struct sim_actor *a)
+{
+    a->free_at_ns = STOPPED_NS;
+}
+
+void sim_actor_continue(struct sim *sim, struct sim_actor *a)
+{
+    if (a->free_at_ns != STOPPED_NS)
+        return;
+    a->free_at_ns = sim->now_ns;
+    for (struct cd_link *k = cd_list_first(&a->events); k != NULL; k = cd_list_next(&a->events, k)) {
+        struct sim_event *e = CD_CONTAINER(k, struct sim_event, all);
+        if (e->index != SIM_PARKED && e->at_ns == STOPPED_NS)
+            sim_schedule(sim, e, 0);
+    }
+}
+
 /* The event that runs next is put last for good: what PCT does at its change points. */
 static void pct_change(struct sim *sim, struct sim_actor *a)
 {

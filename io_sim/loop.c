@@ -177,6 +177,7 @@ void sim_loop_freeze(struct sim_loop *loop)
         return;
     struct sim *sim = loop->sim;
     loop->frozen = true;
+    sim_actor_continue(sim, &loop->actor);
     loop->actor.free_at_ns = sim->now_ns;
     struct cd_link *next;
     for (struct cd_link *k = cd_list_first(&loop->actor.events); k != NULL; k = next) {

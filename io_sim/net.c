@@ -432,7 +432,7 @@ static void syn_fire(struct sim *sim, struct sim_event *ev)
     if (l == NULL && !gone)
         refuse(sim, b);
     if (l != NULL && l->waiting < SIM_BACKLOG_MAX) {
-        end_place(b, l->loop->node, NULL);
+        end_place(b, sim_net_node(l->loop->node), NULL);
         conn_draw_faults(a->conn);
         sim_conn_hold(a->conn);
         cd_list_push(&l->backlog, &b->link);

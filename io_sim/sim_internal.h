@@ -129,6 +129,9 @@ void sim_schedule(struct sim *sim, struct sim_event *e, uint64_t delay_ns);
 void sim_unschedule(struct sim *sim, struct sim_event *e);
 /* The actor does nothing for ns more: what a synchronous call costs. */
 void sim_charge(struct sim *sim, struct sim_actor *a, uint64_t ns);
+/* From now on nothing happens to it, until sim_actor_continue: then what was due meanwhile is due at once. */
+void sim_actor_stop(struct sim_actor *a);
+void sim_actor_continue(struct sim *sim, struct sim_actor *a); /* No effect on one that was not stopped. */
 
 /* ---- Loops and nodes ---- */
 
@@ -198,6 +201,7 @@ struct sim_node {
     void (*usage)(void *arg, struct io_usage *usage); /* Of sim_on_usage. */
     void *usage_arg;
     struct sim_console console[2]; /* Output, error; kept over lives. */
+    struct io_stream *keyboard; /* Of sim_console_keyboard. */
     struct sim_fs *fs; /* owned; made on first use */
     struct sim_disk disk;
     bool disk_full;

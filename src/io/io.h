@@ -446,7 +446,9 @@ struct io_child {
 /* argv[0] is looked up on PATH of env; env NULL is empty; both end with NULL. cwd NULL: ours. Copied. */
 void io_child_start(struct io_child *c, struct io *io, const char *const argv[], const char *const env[],
                     const char *cwd, io_done_fn *exited);
-void io_child_kill(struct io_child *c, int signal); /* No effect once it has ended. */
+/* Sends any signal: SIGTERM asks it to end, SIGKILL ends it, after SIGSTOP it stands still until SIGCONT. No
+ * effect once it has ended. */
+void io_child_kill(struct io_child *c, int signal);
 
 /* ---- Console ---- */
 /* Standard output and error of a command. Synchronous: a command has nothing to do meanwhile. A node that
@@ -458,6 +460,10 @@ enum io_console { IO_STDOUT = 1, IO_STDERR = 2 };
  * IO_NOSPACE, IO_FAULT; CD_ECLOSED: we were started without that descriptor. */
 CD_MUST_USE int io_console_write(struct io *io, enum io_console to, struct cd_str bytes);
 bool io_console_is_tty(struct io *io, enum io_console which);
+/* Opens standard input, where people type; s is the caller's to close. A terminal gives whole lines; reading
+ * ends with an error when we are in its background. IO_NOENT: it is nothing that can be waited for, as a file
+ * or /dev/null. */
+CD_MUST_USE int io_console_input(struct io_stream *s, struct io *io);
 
 /* ---- What this process uses of its machine ---- */
 

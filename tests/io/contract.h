@@ -56,6 +56,15 @@ void contract_log_stuck(struct contract *c, bool on);
 void contract_console_start(struct contract *c, enum io_console which, int status);
 void contract_console_end(struct contract *c, enum io_console which, struct cd_buf *out);
 
+/* From now on standard input is /dev/null, or where contract_keyboard_type writes to.
+ * contract_keyboard_hangup: nothing more comes. contract_keyboard_end: it is as it was before. Simulated
+ * keyboards are all alike, and exist from io_console_input on. */
+enum contract_keyboard { CONTRACT_NO_KEYBOARD, CONTRACT_PIPE, CONTRACT_SOCKET };
+void contract_keyboard_start(struct contract *c, enum contract_keyboard what);
+void contract_keyboard_type(struct contract *c, struct cd_str bytes);
+void contract_keyboard_hangup(struct contract *c);
+void contract_keyboard_end(struct contract *c);
+
 /* Whether randomness can repeat: two runs draw the same. */
 bool contract_random_repeats(void);
 

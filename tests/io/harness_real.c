@@ -38,6 +38,7 @@ struct harness {
     int log_unread; /* The end of a pipe that nobody reads, or -1. */
     int console[3]; /* What is captured of a console, or -1; by descriptor. */
     int console_was[3];
+    int keyboard; /* Our end of what is standard input. */
     int hole[1 + HOLE_FULL]; /* The listener that nobody accepts from, and who waits there; 0: none. */
 };
 
@@ -125,6 +126,40 @@ void contract_console_end(struct contract *c, enum io_console which, struct cd_b
     if (out != NULL)
         read_all(h->console[which], out);
     CHECK(close(h->console_was[which]) == 0 && close(h->console[which]) == 0);
+}
+
+void contract_keyboard_start(struct contract *c, enum contract_keyboard what)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    int ends[2] = {-1, -1};
+    h->console_was[STDIN_FILENO] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    CHECK(h->console_was[STDIN_FILENO] >= 0);
+    if (what == CONTRACT_PIPE)
+        CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    else if (what == CONTRACT_SOCKET)
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    else
+        ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK(dup2(ends[0], STDIN_FILENO) == STDIN_FILENO && close(ends[0]) == 0);
+    h->keyboard = ends[1];
+}
+
+void contract_keyboard_type(struct contract *c, struct cd_str bytes)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    CHECK(write(h->keyboard, bytes.ptr, bytes.len) == (ssize_t)bytes.len);
+}
+
+void contract_keyboard_hangup(struct contract *c)
+{
+    CHECK(close(CD_CONTAINER(c, struct harness, c)->keyboard) == 0);
+}
+
+void contract_keyboard_end(struct contract *c)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    CHECK(dup2(h->console_was[STDIN_FILENO], STDIN_FILENO) == STDIN_FILENO);
+    CHECK(close(h->console_was[STDIN_FILENO]) == 0);
 }
 
 bool contract_random_repeats(void)

@@ -5,6 +5,7 @@
 #include "io_sim/console.h"
 #include "io_sim/io_sim.h"
 #include "io_sim/sim_store.h"
+#include "support.h"
 
 struct harness {
     struct contract c; /* First. */
@@ -13,6 +14,7 @@ struct harness {
     void (*flow)(struct contract *c);
     bool over;
     struct cd_buf log;
+    struct io_stream keyboard;
 };
 
 /* ---- Programs of children ---- */
@@ -111,6 +113,27 @@ void contract_console_end(struct contract *c, enum io_console which, struct cd_b
     if (out != NULL)
         cd_buf_add_str(out, sim_console(node, which));
     sim_console_fail(node, which, 0, 0);
+}
+
+void contract_keyboard_start(struct contract *c, enum contract_keyboard what)
+{
+    struct harness *h = CD_CONTAINER(c, struct harness, c);
+    sim_console_keyboard(h->node, what == CONTRACT_NO_KEYBOARD ? NULL : &h->keyboard);
+}
+
+void contract_keyboard_type(struct contract *c, struct cd_str bytes)
+{
+    CHECK_INT(stream_write(&CD_CONTAINER(c, struct harness, c)->keyboard, bytes), IO_OK);
+}
+
+void contract_keyboard_hangup(struct contract *c)
+{
+    stream_close(&CD_CONTAINER(c, struct harness, c)->keyboard, false);
+}
+
+void contract_keyboard_end(struct contract *c)
+{
+    sim_console_keyboard(CD_CONTAINER(c, struct harness, c)->node, NULL);
 }
 
 bool contract_random_repeats(void)

@@ -140,6 +140,62 @@ static void test_a_signal_ends_a_child_and_shows_in_its_code(void **state)
     contract_run(flow_kill);
 }
 
+/* Whether the child answers within the time; what it answers is read then. */
+static bool echoes(struct contract *c, struct run *r, uint64_t ns)
+{
+    char byte;
+    struct io_read read = {.buf = &byte, .cap = 1};
+    io_stream_read(&r->child.out, &read, NULL);
+    return io_await(&read.op, io_now_ns(c->io) + ns) == IO_OK;
+}
+
+static void flow_stop(struct contract *c)
+{
+    struct run r = {0};
+    const char *const argv[] = {"contract-cat", NULL};
+    run_start(c, &r, argv, NULL);
+    CHECK_INT(stream_write(&r.child.in, CD_STR("1")), IO_OK);
+    CHECK(echoes(c, &r, IO_SEC(30)));
+    io_child_kill(&r.child, SIGSTOP);
+    CHECK_INT(stream_write(&r.child.in, CD_STR("2")), IO_OK);
+    CHECK(!echoes(c, &r, IO_MS(50)));
+    io_child_kill(&r.child, SIGCONT);
+    CHECK(echoes(c, &r, IO_SEC(30)));
+    io_child_kill(&r.child, SIGCONT); /* It runs: no effect. */
+    io_child_kill(&r.child, SIGTERM);
+    CHECK_INT(await(&r.child.exited), IO_OK);
+    CHECK_INT(r.child.code, 128 + SIGTERM);
+    run_close(&r);
+}
+
+static void test_a_stopped_child_stands_still_until_it_is_continued(void **state)
+{
+    (void)state;
+    contract_run(flow_stop);
+}
+
+static void flow_stop_kill(struct contract *c)
+{
+    struct run killed = {0}, canceled = {0};
+    hang_start(c, &killed);
+    hang_start(c, &canceled);
+    io_child_kill(&killed.child, SIGSTOP);
+    io_child_kill(&killed.child, SIGKILL);
+    CHECK_INT(await(&killed.child.exited), IO_OK);
+    CHECK_INT(killed.child.code, 128 + SIGKILL);
+    io_child_kill(&canceled.child, SIGSTOP);
+    io_cancel(&canceled.child.exited);
+    CHECK_INT(await(&canceled.child.exited), IO_CANCELED);
+    run_close(&killed);
+    run_close(&canceled);
+}
+
+static void test_a_stopped_child_can_be_killed(void **state)
+{
+    (void)state;
+    contract_run(flow_stop_kill);
+}
+
 static void flow_cancel(struct contract *c)
 {
     struct run r = {0};
@@ -288,6 +344,8 @@ CD_TESTS(contract_child, cmocka_unit_test(test_the_exit_code_arrives),
          cmocka_unit_test(test_arguments_environment_and_directory_arrive),
          cmocka_unit_test(test_a_child_reads_its_input_and_its_output_is_read),
          cmocka_unit_test(test_a_signal_ends_a_child_and_shows_in_its_code),
+         cmocka_unit_test(test_a_stopped_child_stands_still_until_it_is_continued),
+         cmocka_unit_test(test_a_stopped_child_can_be_killed),
          cmocka_unit_test(test_canceling_ends_the_child),
          cmocka_unit_test(test_a_program_that_is_nowhere_is_an_error_of_exited),
          cmocka_unit_test(test_standard_error_of_a_child_goes_with_ours),

@@ -82,6 +82,52 @@ static void test_the_code_tells_why_bytes_did_not_come_out(void **state)
     contract_run(flow_fails);
 }
 
-CD_TESTS(contract_console, cmocka_unit_test(test_all_bytes_come_out_in_order),
+static void flow_typed(struct contract *c)
+{
+    static const enum contract_keyboard kinds[] = {CONTRACT_PIPE, CONTRACT_SOCKET};
+    for (size_t i = 0; i < CD_COUNT(kinds); i++) {
+        struct io_stream in = {0};
+        struct cd_buf got = {0};
+        char byte;
+        struct io_read read = {.buf = &byte, .cap = 1};
+        contract_keyboard_start(c, kinds[i]);
+        CHECK_INT(io_console_input(&in, c->io), IO_OK);
+        io_stream_read(&in, &read, NULL);
+        CHECK_INT(io_await(&read.op, io_now_ns(c->io) + IO_MS(20)), IO_TIMEDOUT); /* Nobody has typed yet. */
+        contract_keyboard_type(c, CD_STR("kill 2\n"));
+        CHECK_INT(stream_read_to(&in, &got, 7), IO_OK);
+        CHECK(cd_str_eq(cd_buf_str(&got), CD_STR("kill 2\n")));
+        contract_keyboard_hangup(c);
+        CHECK_INT(stream_read_to(&in, &got, SIZE_MAX), IO_EOF);
+        stream_close(&in, false);
+        contract_keyboard_end(c);
+        cd_buf_deinit(&got);
+    }
+}
+
+static void test_what_is_typed_can_be_read(void **state)
+{
+    (void)state;
+    contract_run(flow_typed);
+}
+
+static void flow_untyped(struct contract *c)
+{
+    struct io_stream in = {0};
+    contract_keyboard_start(c, CONTRACT_NO_KEYBOARD);
+    CHECK_INT(io_console_input(&in, c->io), IO_NOENT);
+    CHECK(in.io == NULL);
+    contract_keyboard_end(c);
+}
+
+static void test_input_that_cannot_be_waited_for_is_none(void **state)
+{
+    (void)state;
+    contract_run(flow_untyped);
+}
+
+CD_TESTS(contract_console, cmocka_unit_test(test_what_is_typed_can_be_read),
+         cmocka_unit_test(test_input_that_cannot_be_waited_for_is_none),
+         cmocka_unit_test(test_all_bytes_come_out_in_order),
          cmocka_unit_test(test_output_and_error_are_apart),
          cmocka_unit_test(test_the_code_tells_why_bytes_did_not_come_out))
