@@ -49,6 +49,7 @@ static const struct cli_flag_info flags[CLI_FLAG_COUNT] = {
     [CLI_WATCH_IGNORE] = {"--watch-ignore", "PATTERN", .repeatable = true,
                           .help = "changes here start no build (repeatable)"},
     [CLI_CLEAN] = {"--clean", .help = "delete the local state first"},
+    [CLI_NODES] = {"--nodes", "N", .help = "a local fleet of N nodes, 1 to 7, at ports from --port on"},
     [CLI_LOCAL] = {.name = "--local"},
     [CLI_REMOTE] = {.name = "--remote"},
     [CLI_PREVIEW] = {.name = "--preview"},

@@ -133,7 +133,9 @@ static int check_dev_store(struct cli *c, struct cd_str bucket, bool diagnose)
 {
     if (!cli_is_set(&c->settings, CLI_SET_INTERNAL_DEV_STORE))
         return 0;
-    if (diagnose || !cd_str_eq(cd_str_trim(bucket), CD_STR("celld-dev")) ||
+    bucket = cd_str_trim(bucket);
+    if (diagnose ||
+        (!cd_str_eq(bucket, CD_STR("celld-dev")) && !cd_str_eq(bucket, CD_STR(CLI_DEV_FLEET_BUCKET))) ||
         cli_either(c, CLI_ENDPOINT, CLI_SET_ENDPOINT).len > 0 ||
         cli_either(c, CLI_ADVERTISE, CLI_SET_ADVERTISE).len > 0)
         return cli_fail(c, "the internal development store requires the celld dev node configuration");
@@ -200,12 +202,18 @@ int cli_check_dev(struct cli *c)
 {
     const struct cli_args *a = &c->parsed;
     struct cd_ip ip;
-    uint64_t port;
+    uint64_t port = CLI_DEV_PORT, nodes = 1;
     if (cli_given(a, CLI_HOST) && cd_ip_parse(a->value[CLI_HOST], &ip) != 0)
         return cli_fail(c, "--host must be an IP address such as 127.0.0.1");
     if (cli_given(a, CLI_PORT) &&
         (cd_str_u64(a->value[CLI_PORT], &port) != 0 || port == 0 || port > UINT16_MAX))
         return cli_fail(c, "--port must be between 1 and 65535");
+    if (cli_given(a, CLI_NODES) &&
+        (cd_str_u64(a->value[CLI_NODES], &nodes) != 0 || nodes == 0 || nodes > CLI_DEV_NODES_MAX))
+        return cli_fail(c, "--nodes must be between 1 and %u", CLI_DEV_NODES_MAX);
+    if (port + nodes - 1 > UINT16_MAX)
+        return cli_fail(c, "--port must be at most %u with --nodes %u: each node has a port of its own",
+                        (unsigned)(UINT16_MAX - (nodes - 1)), (unsigned)nodes);
     if (cli_given(a, CLI_WATCH_IGNORE) && cli_given(a, CLI_NO_WATCH))
         return cli_fail(c, "--watch-ignore cannot be used with --no-watch");
     for (unsigned i = 0; i < a->repeated_count; i++) {

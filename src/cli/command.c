@@ -21,13 +21,17 @@ static const struct cli_command commands[] = {
      .run = cli_serve},
     {"dev", "[PROJECT] [options]", "local development server",
      CLI_F(CLI_HOST) | CLI_F(CLI_PORT) | CLI_F(CLI_LOGS) | CLI_F(CLI_NO_WATCH) | CLI_F(CLI_WATCH_IGNORE) |
-         CLI_F(CLI_CLEAN) | CLI_F(CLI_CONFIG),
+         CLI_F(CLI_CLEAN) | CLI_F(CLI_CONFIG) | CLI_F(CLI_NODES),
      .max = 1, .node = true, .check = cli_check_dev, .run = cli_dev,
      .more =
          "PROJECT is a directory or a configuration file (default: the current directory). Without PROJECT "
          "the first --config is the project; each further one is a script that service bindings of the "
          "others can name. State is kept in .celld/dev of the project. Sources outside of the projects are "
-         "not watched."},
+         "not watched. With --nodes the nodes are processes that share the state and answer for each other; "
+         "lines on "
+         "standard input (kill 2, freeze 2, thaw 2, drain 2, start 2) show what happens when one of them "
+         "goes. "
+         "A node that was killed starts again after its lease's time, CELLD_TTL_MS, here 4 seconds."},
     {"deploy", "[PROJECT] [options]", "build and publish an application",
      CLI_FLEET_FLAGS | CLI_F(CLI_CONFIG) | CLI_F(CLI_DRY_RUN) | CLI_F(CLI_JSON), .max = 1,
      .needs_bucket = "deploy", .run = cli_deploy,

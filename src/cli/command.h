@@ -47,6 +47,7 @@ enum cli_flag {
     CLI_NO_WATCH,
     CLI_WATCH_IGNORE,
     CLI_CLEAN,
+    CLI_NODES,
     CLI_LOCAL, /* These four are always refused, with the reason. */
     CLI_REMOTE,
     CLI_PREVIEW,
@@ -54,6 +55,10 @@ enum cli_flag {
     CLI_FLAG_COUNT
 };
 
+#define CLI_DEV_PORT 9876 /* Unless --port says otherwise. */
+#define CLI_DEV_FLEET_BUCKET                                                                                 \
+    "celld-dev-fleet" /* What CELLD_BUCKET says when nodes share the internal store. */
+#define CLI_DEV_NODES_MAX 7u /* Of --nodes. */
 #define CLI_REPEAT_MAX 256 /* Of repeatable flags. */
 
 struct cli_flag_info {

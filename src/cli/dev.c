@@ -15,13 +15,13 @@ void cli_dev_wake(struct cli_dev *d)
     io_signal_wake(&d->news, IO_OK);
 }
 
-bool cli_dev_wait(struct cli_dev *d, bool (*holds)(const struct cli_dev *d), uint64_t deadline_ns)
+bool cli_dev_wait(struct cli_dev *d, bool (*holds)(const void *arg), const void *arg, uint64_t deadline_ns)
 {
-    while (!holds(d)) {
+    while (!holds(arg)) {
         struct io_op op = {0};
         io_signal_wait(&d->news, d->io, &op, NULL);
         if (io_await(&op, deadline_ns) == IO_TIMEDOUT)
-            return holds(d);
+            return holds(arg);
     }
     return true;
 }
@@ -34,14 +34,15 @@ static void task_flow(void *arg)
     cli_dev_wake(d);
 }
 
-static bool task_or_stop(const struct cli_dev *d)
+static bool task_or_stop(const void *arg)
 {
+    const struct cli_dev *d = arg;
     return !d->task.running || d->stopping;
 }
 
-static bool task_over(const struct cli_dev *d)
+static bool task_over(const void *arg)
 {
-    return !d->task.running;
+    return !((const struct cli_dev *)arg)->task.running;
 }
 
 int cli_dev_task_run(struct cli_dev *d, const char *name, int (*run)(struct cli_dev *d, struct cd_buf *why),
@@ -52,29 +53,21 @@ int cli_dev_task_run(struct cli_dev *d, const char *name, int (*run)(struct cli_
     d->task.running = true;
     cd_buf_clear(&d->task.why);
     struct io_fiber *fiber = io_spawn(d->io, name, task_flow, d);
-    (void)cli_dev_wait(d, task_or_stop, IO_FOREVER); /* A build has a bound of its own. */
+    (void)cli_dev_wait(d, task_or_stop, d, IO_FOREVER); /* A build has a bound of its own. */
     if (d->task.running)
         io_fiber_cancel(fiber);
-    (void)cli_dev_wait(d, task_over, IO_FOREVER);
+    (void)cli_dev_wait(d, task_over, d, IO_FOREVER);
     cd_buf_add_str(why, cd_buf_str(&d->task.why));
     return d->stopping && d->task.rc != 0 ? IO_CANCELED : d->task.rc;
 }
 
 /* ---- The main flow ---- */
 
-static int node_ready(struct cli_dev *d, struct cd_buf *why)
-{
-    int rc = cli_dev_node_wait(d, why);
-    if (rc == 0)
-        cli_dev_ready(&d->view, d->host, d->port);
-    return rc;
-}
-
-/* The port must be ours alone. The node would share it with another process of this user. */
-static int port_check(struct cli_dev *d, struct cd_buf *why)
+/* A port must be ours alone. The node would share it with another process of this user. */
+static int port_check(struct cli_dev *d, uint16_t port, struct cd_buf *why)
 {
     struct io_listener listener = {0};
-    struct io_addr at = {.port = d->port};
+    struct io_addr at = {.port = port};
     struct io_op op = {0};
     memcpy(at.host, d->host.ptr, d->host.len);
     int rc = io_listen(&listener, d->io, &at, 0);
@@ -84,7 +77,7 @@ static int port_check(struct cli_dev *d, struct cd_buf *why)
     }
     bool v6 = cd_str_find(d->host, ':', 0) != SIZE_MAX;
     cd_buf_addf(why, "cannot listen on %s%.*s%s:%u: ", v6 ? "[" : "", (int)d->host.len, d->host.ptr,
-                v6 ? "]" : "", d->port);
+                v6 ? "]" : "", port);
     if (rc == IO_BUSY || rc == IO_EXISTS)
         cd_buf_addf(why, "address already in use; choose another --port");
     else
@@ -106,80 +99,72 @@ static int build_first(struct cli_dev *d, struct cd_buf *why)
  * after. */
 static int begin(struct cli_dev *d, struct cd_buf *why)
 {
-    int rc = port_check(d, why);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < d->nodes; i++)
+        rc = port_check(d, (uint16_t)(d->port + i), why);
     bool built = rc == 0 && cli_dev_is_built(d);
     if (rc == 0 && !built)
         rc = build_first(d, why);
     if (rc == 0)
-        rc = cli_dev_node_start(d, why);
+        cli_dev_fleet_start(d);
     if (rc == 0 && built && d->watched)
         rc = cli_dev_watch_start(d, why);
     if (rc == 0)
-        rc = node_ready(d, why);
+        rc = cli_dev_fleet_wait(d, why);
     if (rc == 0 && built && cli_dev_task_run(d, "verify", cli_dev_verify, why) != 0)
         d->watch.changed = true;
     return rc;
 }
 
-static int restart(struct cli_dev *d, struct cd_buf *why)
-{
-    cli_dev_step(&d->view, "restarting the application");
-    cli_dev_node_stop(d);
-    if (d->stopping)
-        return IO_CANCELED;
-    int rc = cli_dev_node_start(d, why);
-    return rc == 0 ? node_ready(d, why) : rc;
-}
-
 /* Errors of the application end nothing: what it served before it goes on serving. */
-static int rebuild(struct cli_dev *d, struct cd_buf *why)
+static void rebuild(struct cli_dev *d)
 {
     struct cd_buf reason = {0};
     cli_dev_step(&d->view, "change detected; rebuilding the application");
     int rc = cli_dev_task_run(d, "build", cli_dev_build, &reason);
-    if (rc == IO_CANCELED || (rc == 0 && !d->moved)) {
-        cd_buf_deinit(&reason);
-        return 0;
-    }
-    enum cli_dev_reload reload = rc == 0 ? cli_dev_node_reload(d, &reason) : CLI_DEV_REFUSED;
-    if (reload == CLI_DEV_REFUSED)
+    if (rc != 0 && rc != IO_CANCELED)
         cli_dev_error(&d->view, "reload failed", cd_buf_str(&reason));
-    else if (reload == CLI_DEV_ADOPTED)
-        cli_dev_ready(&d->view, d->host, d->port);
+    for (unsigned i = 0; rc == 0 && d->moved && i < d->nodes; i++)
+        d->node[i].stale = true;
     cd_buf_deinit(&reason);
-    return reload == CLI_DEV_RESTART && !d->stopping ? restart(d, why) : 0;
 }
 
-static bool has_news(const struct cli_dev *d)
+static bool has_news(const void *arg)
 {
-    return d->stopping || !d->node.running || d->watch.changed;
+    const struct cli_dev *d = arg;
+    return d->stopping || cli_dev_fleet_over(d) || d->watch.changed || cli_dev_fleet_stale(d);
 }
 
 static int attend(struct cli_dev *d, struct cd_buf *why)
 {
-    int rc = 0;
-    while (rc == 0) {
-        (void)cli_dev_wait(d, has_news, IO_FOREVER); /* Until there is something to do. */
+    for (;;) {
+        (void)cli_dev_wait(d, has_news, d, IO_FOREVER); /* Until there is something to do. */
         if (d->stopping)
             return 0;
-        if (!d->node.running) {
-            /* Its last words first. */
-            return cli_dev_node_wait(d, why);
+        if (cli_dev_fleet_over(d)) {
+            cd_buf_add_str(why, cd_buf_str(&d->node[0].failure));
+            return CD_ECLOSED;
         }
-        d->watch.changed = false;
-        rc = rebuild(d, why);
+        if (d->watch.changed) {
+            d->watch.changed = false;
+            rebuild(d);
+        }
+        cli_dev_fleet_reload(d);
     }
-    return rc;
 }
 
 static void main_flow(void *arg)
 {
     struct cli_dev *d = arg;
     int rc = begin(d, &d->failure);
-    if (rc == 0)
+    if (rc == 0) {
+        if (d->fleet)
+            cli_dev_keys_start(d);
         rc = attend(d, &d->failure);
+    }
+    cli_dev_keys_stop(d);
     cli_dev_watch_stop(d);
-    cli_dev_node_stop(d);
+    cli_dev_fleet_stop(d);
     d->rc = d->signals > 1 ? CD_ECLOSED : d->stopping ? 0 : rc;
     if (d->stopping)
         cd_buf_clear(&d->failure);
@@ -194,7 +179,7 @@ static void entry(struct io *io, void *arg)
     (void)io_spawn(io, "dev", main_flow, d);
 }
 
-/* The first one asks the node to go, the second does not wait for that. */
+/* The first one asks the nodes to go, the second does not wait for that. */
 static void signaled(struct io *io, int number, void *arg)
 {
     struct cli_dev *d = arg;
@@ -205,7 +190,7 @@ static void signaled(struct io *io, int number, void *arg)
         d->signals = 1;
     d->stopping = true;
     if (d->signals > 1)
-        cli_dev_node_kill(d);
+        cli_dev_fleet_kill(d);
     cli_dev_wake(d);
 }
 
@@ -310,6 +295,14 @@ static int header(struct cli_dev *d)
     cli_dev_label(&d->view, "State", "%s", cd_buf_cstr(&d->state));
     if (cleaned != NULL)
         cli_dev_label(&d->view, "Clean", "%s", cleaned);
+    if (d->fleet) {
+        struct cd_buf keys = {0};
+        cli_dev_key_help(&keys);
+        cli_dev_label(&d->view, "Nodes", "%u, at ports %u to %u; their leases last %llu ms", d->nodes,
+                      d->port, d->port + d->nodes - 1, (unsigned long long)d->ttl_ms);
+        cli_dev_label(&d->view, "Keys", "%s", cd_buf_cstr(&keys));
+        cd_buf_deinit(&keys);
+    }
     cli_dev_label(&d->view, "Logs", "%s", d->logs ? "shown" : "hidden (use --logs)");
     cli_dev_label(&d->view, "Watch", "%s", d->watched ? "enabled" : "disabled");
     return 0;
@@ -318,11 +311,17 @@ static int header(struct cli_dev *d)
 static int prepare(struct cli_dev *d)
 {
     const struct cli_args *a = &d->c->parsed;
-    uint64_t port = CLI_DEV_PORT;
+    const struct cli_settings *set = &d->c->settings;
+    uint64_t port = CLI_DEV_PORT, nodes = 1;
     d->host = cli_given(a, CLI_HOST) ? a->value[CLI_HOST] : CD_STR("127.0.0.1");
     int rc = cli_given(a, CLI_PORT) ? cd_str_u64(a->value[CLI_PORT], &port) : 0;
-    CD_ASSERT(rc == 0 && port <= UINT16_MAX); /* cli_check_dev has looked. */
+    if (rc == 0 && cli_given(a, CLI_NODES))
+        rc = cd_str_u64(a->value[CLI_NODES], &nodes);
+    CD_ASSERT(rc == 0 && port <= UINT16_MAX && nodes <= CLI_DEV_NODES_MAX); /* cli_check_dev has looked. */
     d->port = (uint16_t)port;
+    d->nodes = (unsigned)nodes;
+    d->fleet = cli_given(a, CLI_NODES);
+    d->ttl_ms = cli_is_set(set, CLI_SET_TTL_MS) ? cli_num(set, CLI_SET_TTL_MS) : CLI_DEV_TTL_MS;
     d->logs = cli_given(a, CLI_LOGS);
     d->watched = !cli_given(a, CLI_NO_WATCH);
     rc = projects_name(d);

@@ -46,15 +46,19 @@ void cli_dev_label(const struct cli_dev_view *v, const char *label, const char *
     show(v, &line);
 }
 
-void cli_dev_step(const struct cli_dev_view *v, const char *text)
+void cli_dev_step(const struct cli_dev_view *v, const char *format, ...)
 {
     struct cd_buf line = {0};
+    va_list args;
     paint(v, &line, YELLOW, "\xe2\x97\x8f");
-    cd_buf_addf(&line, " %s", text);
+    cd_buf_add_byte(&line, ' ');
+    va_start(args, format);
+    cd_buf_vaddf(&line, format, args);
+    va_end(args);
     show(v, &line);
 }
 
-void cli_dev_ready(const struct cli_dev_view *v, struct cd_str host, unsigned port)
+void cli_dev_ready(const struct cli_dev_view *v, struct cd_str host, unsigned port, unsigned node)
 {
     struct cd_buf line = {0}, text = {0};
     bool v6 = cd_str_find(host, ':', 0) != SIZE_MAX;
@@ -66,6 +70,8 @@ void cli_dev_ready(const struct cli_dev_view *v, struct cd_str host, unsigned po
                     host.ptr, close, port);
     else
         cd_buf_addf(&line, "  http://%s%.*s%s:%u", open, (int)host.len, host.ptr, close, port);
+    if (node > 0)
+        cd_buf_addf(&line, "  node %u", node);
     cd_buf_deinit(&text);
     show(v, &line);
 }

@@ -178,8 +178,9 @@ int cli_dev_watch_start(struct cli_dev *d, struct cd_buf *why)
     return 0;
 }
 
-static bool has_ended(const struct cli_dev *d)
+static bool has_ended(const void *arg)
 {
+    const struct cli_dev *d = arg;
     return d->watch.fiber == NULL;
 }
 
@@ -189,7 +190,7 @@ void cli_dev_watch_stop(struct cli_dev *d)
         return;
     if (d->watch.fiber != NULL)
         io_fiber_cancel(d->watch.fiber);
-    bool ended = cli_dev_wait(d, has_ended, IO_FOREVER); /* Cancelled: it ends. */
+    bool ended = cli_dev_wait(d, has_ended, d, IO_FOREVER); /* Cancelled: it ends. */
     CD_ASSERT(ended);
     io_watch_close(&d->watch.watch);
     for (struct cd_map_node *n = cd_map_first(&d->watch.dirs); n != NULL; n = cd_map_next(n))

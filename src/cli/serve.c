@@ -544,6 +544,7 @@ int cli_serve(struct cli *c)
         node.shards = CLI_SHARDS_MAX;
     s->ownership = "memory";
     if (cli_is_set(&c->settings, CLI_SET_INTERNAL_DEV_STORE)) {
+        s->sole = !cd_str_eq(node.bucket, CD_STR(CLI_DEV_FLEET_BUCKET));
         node.bucket = (struct cd_str){0};
         node.dev_store = c->settings.value[CLI_SET_INTERNAL_DEV_STORE].text;
         s->ownership = "dev";

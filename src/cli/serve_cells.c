@@ -187,9 +187,9 @@ void cli_serve_hints_pass(struct serve *s)
 
 /* The store of celld dev writes one round at a time, and nobody else is to be sent batches: a second slot
  * under way would only wait for the first one's round, and carry fewer rows than if it were cut then. */
-static unsigned pipeline(const struct cli_settings *set, bool dev)
+static unsigned pipeline(const struct cli_settings *set, bool sole)
 {
-    return dev && !cli_is_set(set, CLI_SET_LOG_PIPELINE) ? 1 : (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE);
+    return sole && !cli_is_set(set, CLI_SET_LOG_PIPELINE) ? 1 : (unsigned)cli_num(set, CLI_SET_LOG_PIPELINE);
 }
 
 static void on_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t max_txid, uint64_t bytes)
@@ -201,7 +201,6 @@ static void on_folded(void *arg, struct cd_str scope, uint64_t epoch, uint64_t m
 void cli_serve_node_start(struct serve *s)
 {
     const struct cli_settings *set = &s->c->settings;
-    bool dev = strcmp(s->ownership, "dev") == 0;
     if (strcmp(s->ownership, "file") == 0)
         cd_event(s->control, CD_WARN, "bucket_is_local",
                  CD_Z("hint", "file:// keeps everything on this machine: not for production"));
@@ -224,7 +223,7 @@ void cli_serve_node_start(struct serve *s)
         .public_peers = cli_on(s->c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE),
         .ttl_ms = cli_num(set, CLI_SET_TTL_MS),
         .waker_tick_ms = cli_num(set, CLI_SET_WAKER_TICK_MS),
-        .pipeline = pipeline(set, dev),
+        .pipeline = pipeline(set, s->sole),
         .fold_ms = cli_num(set, CLI_SET_LOG_FOLD_MS),
         .followers = has_followers(set),
         .flush_ms = cli_num(set, CLI_SET_LOG_FLUSH_MS),
@@ -236,7 +235,7 @@ void cli_serve_node_start(struct serve *s)
                    .hedge_fixed = cli_is_set(set, CLI_SET_LOG_HEDGE_MS),
                    .hedge_ns = IO_MS(cli_num(set, CLI_SET_LOG_HEDGE_MS))},
         .quarantine_ms = cli_num(set, CLI_SET_LOG_EVICT_QUARANTINE_MS),
-        .sole = dev,
+        .sole = s->sole,
         .tested = on_tested,
         .ready = on_ready,
         .halt = on_halt,

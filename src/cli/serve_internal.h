@@ -52,6 +52,7 @@ struct serve {
     struct io *control;
     struct io_addr at, internal_at; /* at: the bound one, once a shard listens. */
     const char *ownership; /* Of the announcement. */
+    bool sole; /* Nobody else works with the store: `celld dev` without --nodes. */
     struct cd_buf data_dir; /* Absolute. */
     uint64_t fd_limit;
     struct cell_router *router; /* owned */

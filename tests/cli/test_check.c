@@ -98,7 +98,9 @@ static void test_the_development_store_is_for_celld_dev_alone(void **state)
     rig_refuses("CELLD_INTERNAL_DEV_STORE=/x", "--bucket s3://b", want);
     rig_refuses("CELLD_INTERNAL_DEV_STORE=/x", "--bucket celld-dev --endpoint http://h", want);
     rig_refuses("CELLD_INTERNAL_DEV_STORE=/x", "diagnose --bucket celld-dev", want);
+    rig_refuses("CELLD_INTERNAL_DEV_STORE=/x", "--bucket celld-dev-other", want);
     rig_accepts("CELLD_INTERNAL_DEV_STORE=/x", "--bucket celld-dev");
+    rig_accepts("CELLD_INTERNAL_DEV_STORE=/x", "--bucket celld-dev-fleet");
 }
 
 static void test_arguments_of_diagnose(void **state)

@@ -306,6 +306,13 @@ static void test_arguments_of_dev(void **state)
     rig_refuses(NULL, "dev --host localhost", "Error: --host must be an IP address such as 127.0.0.1");
     rig_refuses(NULL, "dev --port 0", "Error: --port must be between 1 and 65535");
     rig_refuses(NULL, "dev --port 65536", "Error: --port must be between 1 and 65535");
+    static const char nodes[] = "Error: --nodes must be between 1 and 7";
+    rig_refuses(NULL, "dev --nodes 0", nodes);
+    rig_refuses(NULL, "dev --nodes 8", nodes);
+    rig_refuses(NULL, "dev --nodes three", nodes);
+    rig_refuses(NULL, "dev --nodes 3 --port 65534",
+                "Error: --port must be at most 65533 with --nodes 3: each node has a port of its own");
+    rig_refuses_with(NULL, "dev app --nodes 7 --port 65529", "app: there is no such file or directory");
     rig_refuses(NULL, "dev --watch-ignore a --no-watch",
                 "Error: --watch-ignore cannot be used with --no-watch");
     rig_refuses(NULL, "dev --watch-ignore dist/** --watch-ignore [a",
