@@ -62,10 +62,29 @@ struct state *model_fork(struct model *m, const struct state *s)
     return &m->next;
 }
 
+/* Members are alike: of two states that differ in their order alone one is enough. */
+static void order_members(struct state *s)
+{
+    unsigned *const field[] = {s->confirmed, s->ship, s->fragment, s->base, s->end, s->sealed_to, s->lost};
+    size_t i = 0;
+    while (i < CD_COUNT(field) && field[i][0] == field[i][1])
+        i++;
+    if (i == CD_COUNT(field) || field[i][0] > field[i][1])
+        return;
+    for (i = 0; i < CD_COUNT(field); i++) {
+        unsigned first = field[i][0];
+        field[i][0] = field[i][1];
+        field[i][1] = first;
+    }
+}
+
 void model_add(struct model *m, const char *step)
 {
     uint8_t key[MODEL_PACKED];
-    pack(&m->next, key);
+    struct state s = m->next; /* The caller may go on with the other. */
+    if (m->members == 2)
+        order_members(&s);
+    pack(&s, key);
     uint64_t h = hash(key) & (m->buckets - 1);
     for (; m->table[h] != 0; h = (h + 1) & (m->buckets - 1))
         if (memcmp(m->seen[m->table[h] - 1], key, MODEL_PACKED) == 0)
@@ -84,7 +103,7 @@ static void visit(struct model *m, const struct state *s)
 {
     unsigned durable = model_durable_batch(m, s);
     unsigned acked = durable > s->credited ? durable : s->credited;
-    if (s->lease == LEASE_SEALED && (model_up_to(acked) & ~s->cells) != 0) {
+    if (s->ended && !s->declared && (model_up_to(acked) & ~s->cells) != 0) {
         m->verdict = "VIOLATION acknowledged batch lost";
         return;
     }

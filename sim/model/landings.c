@@ -19,6 +19,8 @@ static void slot_put(struct model *m, const struct state *s, unsigned n, unsigne
 static void append(struct model *m, const struct state *s, unsigned i, unsigned b)
 {
     unsigned e = s->log_epoch[b];
+    if (e <= s->lost[i] && m->bug != BUG_REBORN)
+        return; /* It was sent to the process that had the disk. */
     struct state *t = model_fork(m, s);
     if (t->fragment[i] != e) { /* Adoption needs the record, not the leader's word. */
         if (t->lease != LEASE_OPEN || t->epoch != e || t->sealed_to[i] >= e || b != t->from[e])
@@ -33,13 +35,29 @@ static void append(struct model *m, const struct state *s, unsigned i, unsigned 
     model_add(m, "append stored, answer lost");
     if (t->active == e && !t->fenced && t->confirmed[i] < b) {
         t->confirmed[i] = b;
-        t->ship[i] &= ~(1u << b);
+        if (m->bug != BUG_REBORN) /* A second copy may be under way. */
+            t->ship[i] &= ~(1u << b);
         model_add(m, "append confirmed");
     }
 }
 
+/* With the disk goes that it was sealed. A log epoch that is being named is named for the process of before.
+ */
+static void lose_disk(struct model *m, const struct state *s, unsigned i)
+{
+    struct state *t = model_fork(m, s);
+    t->disks++;
+    t->fragment[i] = t->base[i] = t->end[i] = t->sealed_to[i] = 0;
+    t->lost[i] = s->epoch + (s->cas == PUBLISH_NAME);
+    if (m->bug != BUG_REBORN)
+        t->ship[i] = 0;
+    model_add(m, "member loses its disk");
+}
+
 static void follower(struct model *m, const struct state *s, unsigned i)
 {
+    if (s->disks < m->disks && s->fragment[i] != 0)
+        lose_disk(m, s, i);
     for (unsigned b = 1; b <= s->cut; b++)
         if ((s->ship[i] >> b & 1) != 0)
             append(m, s, i, b);
@@ -112,6 +130,7 @@ void model_landings(struct model *m, const struct state *s)
                 slot_put(m, s, n, try);
     for (unsigned i = 0; i < m->members; i++)
         follower(m, s, i);
+    model_lease_landings(m, s);
     if (s->own_put != 0)
         own_seal_put(m, s);
     if (s->late_floor[0] != 0)

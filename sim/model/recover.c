@@ -7,18 +7,6 @@ static unsigned below(const struct state *s, unsigned n)
     return n - 1 <= s->floor ? s->floor_batch : s->object_last[n - 1];
 }
 
-static void claim(struct model *m, const struct state *s, unsigned q)
-{
-    /* The first starts on an open record; the second finds the claim of the first stale. */
-    if (s->lease != (q == 0 ? LEASE_OPEN : LEASE_RECOVERING))
-        return;
-    struct state *t = model_fork(m, s);
-    t->lease = LEASE_RECOVERING;
-    t->claimant = q;
-    t->recoverer[q].at = RECOVER_MEMBERS;
-    model_add(m, "claim");
-}
-
 static void members(struct model *m, const struct state *s, unsigned q)
 {
     if (s->may_have_acks == 0 || m->members == 0 || m->bug == BUG_NOTAIL) {
@@ -28,6 +16,21 @@ static void members(struct model *m, const struct state *s, unsigned q)
         model_add(m, "no witness needed");
         return;
     }
+    unsigned witnesses = 0, left = 0;
+    for (unsigned i = 0; i < m->members; i++) {
+        witnesses += s->fragment[i] == s->epoch;
+        left += s->lost[i] < s->epoch;
+    }
+    if (witnesses == 0 || (witnesses < m->members && m->bug == BUG_HASTY)) {
+        struct state *t = model_fork(m, s);
+        t->declared = 1;
+        t->recoverer[q].witness_base = MODEL_SEAL;
+        t->recoverer[q].at = RECOVER_FREEZE;
+        if (left > 0)
+            m->verdict = "VIOLATION loss declared, a disk is left";
+        model_add(m, "no member has it: declare the loss");
+    }
+    /* Any of them: the others give no answer. */
     for (unsigned i = 0; i < m->members; i++) {
         if (s->fragment[i] != s->epoch)
             continue;
@@ -129,7 +132,7 @@ static void fold(struct model *m, const struct state *s, unsigned q)
     }
     if (m->bug == BUG_JOIN) /* Takes the slot number for the batch number. */
         b = r->seal - 1;
-    if (r->witness_base != MODEL_SEAL) {
+    if (r->witness_base != MODEL_SEAL && !(m->bug == BUG_FOUNDSEAL && r->tries == 0)) {
         lost = lost || r->witness_base > b;
         if (r->witness_end > b)
             cells |= model_up_to(r->witness_end) & ~model_up_to(b);
@@ -143,19 +146,6 @@ static void fold(struct model *m, const struct state *s, unsigned q)
     t->recoverer[q].batch = b;
     t->recoverer[q].at = RECOVER_RECORD;
     model_add(m, "fold history");
-}
-
-static void record(struct model *m, const struct state *s, unsigned q)
-{
-    if (s->lease != LEASE_RECOVERING || s->claimant != q) {
-        go(m, s, q, RECOVER_DONE, "claim lost");
-        return;
-    }
-    struct state *t = model_fork(m, s);
-    t->lease = LEASE_SEALED;
-    t->seal = s->recoverer[q].seal;
-    t->recoverer[q].at = RECOVER_CLEAN;
-    model_add(m, "record sealed");
 }
 
 static void clean(struct model *m, const struct state *s, unsigned q)
@@ -181,7 +171,8 @@ static void freeze(struct model *m, const struct state *s, unsigned q)
 void model_recoverer(struct model *m, const struct state *s, unsigned q)
 {
     switch (s->recoverer[q].at) {
-    case RECOVER_IDLE: claim(m, s, q); return;
+    case RECOVER_IDLE:
+    case RECOVER_CLAIM: model_lease_claim(m, s, q); return;
     case RECOVER_MEMBERS: members(m, s, q); return;
     case RECOVER_FREEZE: freeze(m, s, q); return;
     case RECOVER_LIST: list(m, s, q); return;
@@ -189,7 +180,8 @@ void model_recoverer(struct model *m, const struct state *s, unsigned q)
     case RECOVER_WAIT: go(m, s, q, RECOVER_READ, "seal PUT: no answer"); return;
     case RECOVER_READ: look(m, s, q); return;
     case RECOVER_FOLD: fold(m, s, q); return;
-    case RECOVER_RECORD: record(m, s, q); return;
+    case RECOVER_RECORD:
+    case RECOVER_ANSWER: model_lease_record(m, s, q); return;
     case RECOVER_CLEAN: clean(m, s, q); return;
     case RECOVER_DONE: return;
     }

@@ -42,7 +42,8 @@ static void cut_batch(struct model *m, const struct state *s)
     t->cut++;
     t->log_epoch[t->cut] = t->active;
     for (unsigned i = 0; t->active != 0 && i < m->members; i++)
-        t->ship[i] |= 1u << t->cut;
+        if (t->active > t->lost[i])
+            t->ship[i] |= 1u << t->cut;
     model_add(m, "cut batch");
 }
 
@@ -97,14 +98,10 @@ static void ensemble(struct model *m, const struct state *s)
 {
     unsigned durable = model_durable_batch(m, s);
     struct state *t;
-    if (s->active == 0 && s->named == 0 && s->epoch < m->epochs && s->lease == LEASE_OPEN &&
-        (durable >= s->credited || m->bug == BUG_BARRIER)) {
-        t = model_fork(m, s);
-        t->epoch++;
-        t->may_have_acks = 0;
-        t->named = t->epoch;
-        model_add(m, "name ensemble");
-    }
+    if (s->active == 0 && s->named == 0 && s->publish == PUBLISH_NONE && s->epoch < m->epochs &&
+        s->own_seal == OWN_NONE && s->lease == LEASE_OPEN &&
+        (durable >= s->credited || m->bug == BUG_BARRIER))
+        model_publish(m, s, PUBLISH_NAME, "name ensemble");
     if (s->named != 0) {
         t = model_fork(m, s);
         t->active = t->named;
@@ -121,12 +118,9 @@ static void ensemble(struct model *m, const struct state *s)
     model_add(m, "degrade");
     unsigned c = confirmed(m, s), first = s->from[s->active];
     bool joined = c >= first && (durable >= first - 1 || m->bug == BUG_UNJOINED);
-    if (joined && s->may_have_acks == 0 && s->lease == LEASE_OPEN) {
-        t = model_fork(m, s);
-        t->may_have_acks = 1;
-        model_add(m, "publish may_have_fleet_acks");
-    }
-    if (joined && c > s->credited && (s->may_have_acks != 0 || m->bug == BUG_NOMAY)) {
+    if (joined && s->may_known == 0 && s->publish == PUBLISH_NONE && s->lease == LEASE_OPEN)
+        model_publish(m, s, PUBLISH_MAY, "publish may_have_fleet_acks");
+    if (joined && c > s->credited && (s->may_known != 0 || m->bug == BUG_NOMAY)) {
         t = model_fork(m, s);
         t->credited = c;
         model_add(m, "credit");
@@ -196,7 +190,7 @@ static void close_log(struct model *m, const struct state *s)
     switch (s->own_seal) {
     case OWN_NONE:
         if (s->cut != model_durable_batch(m, s) || s->active != 0 || s->named != 0 ||
-            (s->folded != d && m->bug != BUG_UNFOLDED))
+            s->publish != PUBLISH_NONE || (s->folded != d && m->bug != BUG_UNFOLDED))
             return;
         t = model_fork(m, s);
         t->own_seal = OWN_FLIGHT;
@@ -219,13 +213,8 @@ static void close_log(struct model *m, const struct state *s)
         model_add(m, "read own seal");
         return;
     case OWN_STORED:
-        if (s->lease != LEASE_OPEN)
-            return;
-        t = model_fork(m, s);
-        t->own_seal = OWN_RECORDED;
-        t->lease = LEASE_SEALED;
-        t->seal = n;
-        model_add(m, "record own seal");
+        if (s->lease == LEASE_OPEN && s->publish == PUBLISH_NONE)
+            model_publish(m, s, PUBLISH_SEAL, "record own seal");
         return;
     case OWN_RECORDED:
     case OWN_LEFT: return;
@@ -243,6 +232,8 @@ void model_leader(struct model *m, const struct state *s)
         close_log(m, s);
     for (unsigned n = 1; n <= s->slots; n++)
         slot(m, s, n);
+    if (s->publish != PUBLISH_NONE)
+        model_lease_leader(m, s);
     if (m->members != 0)
         ensemble(m, s);
     if (m->floors != 0)
