@@ -70,7 +70,9 @@ static int load_scenario(struct runner *r, const char *path, struct cd_buf *why)
         rc = scn_available(s, path, why);
     }
     if (rc == 0 && s->plant[0] != 0 && !sim_plant_set(s->plant)) {
-        cd_buf_addf(why, "%s:%u: this binary contains no planted bugs; preset plants makes one that does",
+        cd_buf_addf(why,
+                    "%s:%u: this binary contains no planted bugs; celld-sim-planted does: tools/build sim "
+                    "celld-sim-planted",
                     path, s->plant_line);
         rc = CD_EUNSUPPORTED;
     }
@@ -268,6 +270,7 @@ struct attempt { /* One run of a scenario in memory. */
     struct child_target target;
     struct run_result result;
     const char *invariant;
+    unsigned runs;
 };
 
 static void attempt_run(void *arg, uint64_t job, int out)
@@ -293,6 +296,7 @@ static bool attempt(struct attempt *a, const struct scn *s)
     struct cd_buf why = {0};
     struct jobs j = {.limit = 1, .count = 1, .run = attempt_run, .done = attempt_done, .arg = a};
     run_result_deinit(&a->result);
+    a->runs++;
     a->target.scn = s;
     a->target.seed = s->seed;
     *a->runner->progress = (struct run_progress){0};
@@ -310,7 +314,9 @@ static bool still_fails(void *arg, const struct scn *s, uint64_t *failed_at_ns)
         return false;
     *failed_at_ns = a->result.failed_at_ns;
     if (!a->runner->options.quiet)
-        (void)fprintf(stderr, "celld-sim: still fails with %u steps\n", s->steps);
+        (void)fprintf(stderr, "celld-sim: run %u: still fails, at %llu ms, with %llu nodes and %u steps\n",
+                      a->runs, (unsigned long long)(*failed_at_ns / 1000000),
+                      (unsigned long long)scn_get(s, SCN_FLEET_NODES), s->steps);
     return true;
 }
 

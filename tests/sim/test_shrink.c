@@ -98,6 +98,7 @@ static void test_loads_of_cells_become_small_too(void **state)
     assert_int_equal(s.steps, 0);
     assert_int_equal(scn_get(&s, SCN_LEDGER_CLIENTS), 2);
     assert_int_equal(scn_get(&s, SCN_LEDGER_CELLS), 2);
+    assert_int_equal(scn_get(&s, SCN_LEDGER_FOR), 1000000000u);
     scn_deinit(&s);
     cd_buf_deinit(&why);
 }
