@@ -332,6 +332,7 @@ static void on_frame(struct relay *r, const struct cell_frame *f)
     case CELL_FRAME_OPEN:
     case CELL_FRAME_PING:
     case CELL_FRAME_PONG:
+    case CELL_FRAME_END:
     case CELL_FRAME_TYPES: break;
     }
     CD_UNREACHABLE(); /* The control loop passes on what makes sense. */

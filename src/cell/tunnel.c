@@ -34,6 +34,7 @@ struct tunnel {
     uint64_t used_ns;
     unsigned silent;
     bool heard; /* Since the last tick. */
+    bool ended; /* The node that serves has said its last word. */
 };
 
 struct cell_tunnels {
@@ -193,6 +194,10 @@ static void tunnel_write(struct tunnel *t)
     struct cell_tunnels *h = t->hub;
     if (t->phase != TUNNEL_OPEN || io_busy(&t->write.op))
         return;
+    if (t->waiting.len == 0 && h->stopping && serves(t) && t->wires.count == 0 && !t->ended) {
+        t->ended = true; /* Calls may be under way to us. */
+        cell_frame_add(&t->waiting, CELL_FRAME_END, 0, (struct cd_str){0});
+    }
     if (t->waiting.len == 0) {
         if (h->stopping)
             tunnel_close(t, false, "the node is stopping");
@@ -281,6 +286,16 @@ static const char *take_frame(struct tunnel *t, const struct cell_frame *f)
         cell_frame_add(&t->waiting, CELL_FRAME_PONG, 0, (struct cd_str){0});
     if (f->type == CELL_FRAME_PING || f->type == CELL_FRAME_PONG)
         return NULL;
+    if (f->type == CELL_FRAME_END) {
+        CD_MARK("cell.tunnel_ended");
+        t->ended = true;
+        tell_wires(t,
+                   &(struct cell_close){.text = CD_STR("the node is stopping"),
+                                        .retryable = true,
+                                        .refusal = CELL_REFUSED_DRAINING},
+                   NULL);
+        return NULL;
+    }
     struct cd_buf *out = place_of(t, f, &why);
     if (out != NULL) {
         cell_post_add(out, serves(t) ? t->serial : 0);
@@ -326,6 +341,8 @@ static void heard(struct tunnel *t, struct cd_str bytes)
         cd_event(h->o.io, CD_WARN, "tunnel_protocol_error", CD_Z("target", serves(t) ? "" : t->target),
                  CD_Z("why", why));
         tunnel_close(t, true, why);
+    } else if (t->ended && !serves(t)) {
+        tunnel_close(t, false, "the other node stops");
     } else {
         tunnel_write(t);
     }

@@ -54,6 +54,10 @@ const char *cell_frame_check(const struct cell_frame *f, bool caller)
     case CELL_FRAME_CREDIT: return f->payload.len != 4 ? "a credit that is no number" : NULL;
     case CELL_FRAME_PING:
     case CELL_FRAME_PONG: return f->payload.len != 0 || f->wire != 0 ? "a sign of life with bytes" : NULL;
+    case CELL_FRAME_END:
+        return caller || f->payload.len != 0 || f->wire != 0
+                   ? "an end from the node that calls, or with bytes"
+                   : NULL;
     case CELL_FRAME_LOST:
     case CELL_FRAME_TYPES: break;
     }

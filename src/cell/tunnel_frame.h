@@ -28,6 +28,10 @@ enum cell_frame_type {
     CELL_FRAME_CREDIT, /* u32: so many more bytes may be sent on the wire. */
     CELL_FRAME_PING, /* Wire 0: is anybody there? */
     CELL_FRAME_PONG,
+    /* Wire 0, the last that a node says which stops: what it did not start it will not. To the node that
+     * connected. The end of the stream alone does not tell that: it looks the same when a process is killed.
+     */
+    CELL_FRAME_END,
     CELL_FRAME_TYPES
 };
 

@@ -109,6 +109,11 @@ void rig_links_unwind(struct io *io, unsigned node)
     cell_tunnels_stop(l->tunnels, io, true, &l->stop, stopped);
 }
 
+void rig_links_stop_other(void)
+{
+    sim_in_loop(rig.other.node, 0, stop_links, &links[1]);
+}
+
 void rig_links_stop(void)
 {
     for (unsigned i = 0; i < 2; i++) {

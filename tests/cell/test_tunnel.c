@@ -108,6 +108,25 @@ static void test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_ne
     rig_free();
 }
 
+static void test_a_call_on_its_way_to_a_node_that_stops_goes_to_the_next(void **state)
+{
+    (void)state;
+    rig_open_two();
+    struct call *before = rig_call("C:2", "add 1");
+    rig_run(200);
+    assert_string_equal(before->got, "1 ");
+    rig_hang_up(before);
+    rig_run(200);
+    struct call *c = rig_call("C:1", "add 10");
+    rig_links_stop_other(); /* It closes the tunnel before the call arrives. */
+    rig_run(100);
+    assert_false(c->closed);
+    fake.owner = NULL; /* It has handed its cells over. */
+    rig_run(3000);
+    assert_string_equal(c->got, "10 ");
+    rig_free();
+}
+
 static void test_a_call_that_finds_no_owner_ends_with_its_deadline_and_may_be_made_again(void **state)
 {
     (void)state;
@@ -269,6 +288,7 @@ CD_TESTS(tunnel, cmocka_unit_test(test_a_call_of_another_nodes_cell_is_answered_
          cmocka_unit_test(test_an_owner_that_dies_loses_its_calls_and_they_are_not_made_again),
          cmocka_unit_test(test_a_call_that_an_owner_took_along_is_not_made_again),
          cmocka_unit_test(test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_next),
+         cmocka_unit_test(test_a_call_on_its_way_to_a_node_that_stops_goes_to_the_next),
          cmocka_unit_test(test_a_call_that_finds_no_owner_ends_with_its_deadline_and_may_be_made_again),
          cmocka_unit_test(test_an_owner_that_says_nothing_ends_the_call_for_good),
          cmocka_unit_test(test_a_call_ends_when_its_owner_gives_no_sign_of_life),

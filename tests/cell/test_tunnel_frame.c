@@ -63,7 +63,7 @@ static void test_what_is_no_frame_is_told(void **state)
     const char *why = NULL;
     assert_int_equal(cell_frame_take(CD_STR("\1\0\1\0\5\0\0\0\0\0\0\0\0"), &f, &why), CD_EINVAL);
     assert_string_equal(why, "a frame that is too long");
-    assert_int_equal(cell_frame_take(CD_STR("\0\0\0\0\12\0\0\0\0\0\0\0\0"), &f, &why), CD_EINVAL);
+    assert_int_equal(cell_frame_take(CD_STR("\0\0\0\0\13\0\0\0\0\0\0\0\0"), &f, &why), CD_EINVAL);
     assert_string_equal(why, "a frame of an unknown type");
     f = (struct cell_frame){.type = CELL_FRAME_LOST};
     assert_non_null(cell_frame_check(&f, true)); /* Only our own loops say that. */
@@ -74,6 +74,9 @@ static void test_what_is_no_frame_is_told(void **state)
     assert_non_null(cell_frame_check(&f, false)); /* Refused, and no reason. */
     f = (struct cell_frame){.type = CELL_FRAME_PING, .wire = 1};
     assert_non_null(cell_frame_check(&f, true));
+    f = (struct cell_frame){.type = CELL_FRAME_END};
+    assert_non_null(cell_frame_check(&f, true)); /* Who calls has no calls of the other to refuse. */
+    assert_null(cell_frame_check(&f, false));
 }
 
 CD_TESTS(tunnel_frame, cmocka_unit_test(test_frames_come_out_as_they_went_in),

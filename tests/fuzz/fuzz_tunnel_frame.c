@@ -25,7 +25,8 @@ static void again(const struct cell_frame *f, struct cd_str whole)
     case CELL_FRAME_PART:
     case CELL_FRAME_DATA:
     case CELL_FRAME_PING:
-    case CELL_FRAME_PONG: cell_frame_add(&out, f->type, f->wire, f->payload); break;
+    case CELL_FRAME_PONG:
+    case CELL_FRAME_END: cell_frame_add(&out, f->type, f->wire, f->payload); break;
     case CELL_FRAME_TYPES: CD_UNREACHABLE();
     }
     CD_ASSERT(cd_str_eq(cd_buf_str(&out), whole));
