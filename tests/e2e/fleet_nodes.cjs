@@ -70,7 +70,7 @@ const stores = {
 class Member {
     constructor(fleet, name) {
         Object.assign(this, { fleet, name, work: fresh(`work-${name}`), internal: port(), fences: 0, up: false, told: false });
-        this.ask = (path, options) => (this.up ? ask(this.program.port, path, { ms: 5000, ...options }) : sleep(20).then(() => ({ status: 0, text: 'not up' })));
+        this.ask = (path, options) => (this.up ? ask(this.program.port, path, { ms: 2000, ...options }) : sleep(20).then(() => ({ status: 0, text: 'not up' })));
     }
     async start(env = {}) {
         const { fleet } = this;
