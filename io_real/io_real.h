@@ -63,9 +63,10 @@ unsigned io_real_cpu_count(void);
 uint64_t io_real_raise_fd_limit(void);
 
 /* Early in main, while there is one thread and nothing is open: makes a copy of this process, which waits to
- * become the first child with IO_CHILD_SELF, IO_CHILD_GROUP and IO_CHILD_TIED. It then runs `run` as its
- * main. The last io_real_free of the process ends a copy that nobody wanted. */
-void io_real_spare(int (*run)(int argc, char **argv, char **env));
+ * become the first child with IO_CHILD_SELF, IO_CHILD_GROUP and IO_CHILD_TIED. It first runs `warm`, which
+ * must leave no thread and nothing open, and once it has become that child `run` is its main. The last
+ * io_real_free of the process ends a copy that nobody wanted. */
+void io_real_spare(void (*warm)(void), int (*run)(int argc, char **argv, char **env));
 
 /* The first thing main does: a standard descriptor that we were started without is taken, so that no file of
  * ours gets its number and then what people should read. Writing to it fails as it would have. */

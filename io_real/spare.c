@@ -1,7 +1,8 @@
 /* io_real/spare.c: a copy of this process that waits to become a child of it (IO_CHILD_SELF).
  *
  * Loading this program and its libraries takes most of the time in which a node starts. A copy made at the
- * very start, when there is one thread and nothing is open, has that behind it. It gets its arguments,
+ * very start, when there is one thread and nothing is open, has that behind it, and whatever else a
+ * start begins with, while it waits. It gets its arguments,
  * environment, directory and standard streams over a socket, and then runs main as if it had been started so.
  */
 #include "io_real/spare.h"
@@ -81,11 +82,12 @@ CD_NORETURN static void order_run(const struct order *o, char *text,
     exit(run((int)o->args, words, environ));
 }
 
-CD_NORETURN static void copy_run(int fd, int (*run)(int argc, char **argv, char **env))
+CD_NORETURN static void copy_run(int fd, void (*warm)(void), int (*run)(int argc, char **argv, char **env))
 {
     static char *text;
     struct order o;
     int stream[3];
+    warm();
     if (!order_take(fd, &o, stream))
         _exit(0);
     text = cd_alloc(o.bytes + 1);
@@ -100,7 +102,7 @@ CD_NORETURN static void copy_run(int fd, int (*run)(int argc, char **argv, char 
     order_run(&o, text, run);
 }
 
-void io_real_spare(int (*run)(int argc, char **argv, char **env))
+void io_real_spare(void (*warm)(void), int (*run)(int argc, char **argv, char **env))
 {
     int ends[2];
     pid_t parent = getpid();
@@ -113,7 +115,7 @@ void io_real_spare(int (*run)(int argc, char **argv, char **env))
         /* It is what a child with IO_CHILD_GROUP and IO_CHILD_TIED is. */
         if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
             _exit(0);
-        copy_run(ends[1], run);
+        copy_run(ends[1], warm, run);
     }
     (void)close(ends[1]);
     if (pid < 0) {
@@ -189,7 +191,8 @@ void real_spare_drop(void)
 {
     if (spare.pid == 0)
         return;
-    (void)close(spare.fd); /* It ends by itself. */
+    (void)close(spare.fd);
+    (void)kill(spare.pid, SIGKILL); /* It may be busy, and has nothing to lose. */
     (void)waitpid(spare.pid, NULL, 0);
     spare.pid = 0;
 }

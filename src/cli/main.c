@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "io_real/bucket.h"
 #include "io_real/io_real.h"
+#include "js/worker.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUILT_FOR_DEBUG true
@@ -71,6 +72,21 @@ static int run_node(struct cli *c, const struct cli_node *n)
     return 0;
 }
 
+static void warm_entry(struct io *io, void *arg)
+{
+    (void)arg;
+    js_worker_platform(false);
+    io_stop(io);
+}
+
+/* What the node of celld dev has behind it when it is told what to serve. */
+static void warm(void)
+{
+    struct io_real *node = io_real_new(&(struct io_real_opts){.log_fd = -1});
+    io_real_run(node, warm_entry, NULL);
+    io_real_free(node);
+}
+
 static int run(int argc, char **argv, char **envp)
 {
     /* A loop without a log: what a command says, it writes itself. SIGPIPE is ignored from here on. */
@@ -93,6 +109,6 @@ int main(int argc, char **argv, char **envp)
     io_real_guard_console();
     /* celld dev runs a node: this program again. */
     if (argc > 1 && strcmp(argv[1], "dev") == 0)
-        io_real_spare(run);
+        io_real_spare(warm, run);
     return run(argc, argv, envp);
 }

@@ -117,6 +117,11 @@ static const struct js_worker_hooks hooks = {
 
 /* ---- Shards ---- */
 
+static uint64_t heap_limit(const struct shard *shard)
+{
+    return cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB) << 20;
+}
+
 static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
 {
     const struct js_site_opts opts = {.io = shard->io,
@@ -124,12 +129,13 @@ static struct js_site *site_open(struct shard *shard, struct cli_generation *g)
                                       .count = g->count,
                                       .router = shard->s->router,
                                       .splices = shard->splices,
-                                      .heap_limit = cli_num(&shard->s->c->settings, CLI_SET_HEAP_LIMIT_MB)
-                                                    << 20,
+                                      .heap_limit = heap_limit(shard),
+                                      .blank = shard->blank,
                                       .trusts_proxy = cli_serve_trusts_proxy(shard->s),
                                       .watch = &shard->watch,
                                       .hooks = &hooks,
                                       .arg = shard};
+    shard->blank = NULL;
     return js_site_open(&opts);
 }
 
@@ -206,6 +212,9 @@ static void shard_cells_closed(struct shard *shard)
     if (shard->site != NULL)
         site_close(shard, shard->site, shard->generation, 0);
     shard->site = NULL;
+    if (shard->blank != NULL)
+        js_worker_close(shard->blank, NULL, NULL);
+    shard->blank = NULL;
     answer_control(shard, NULL);
 }
 
@@ -474,17 +483,28 @@ static void start_flow(void *arg)
     cd_buf_deinit(&why);
 }
 
+/* While the control loop finds out what there is to serve, shards make what they serve it with. */
+static void shard_begin(struct shard *shard, struct io *io)
+{
+    struct cd_buf why = {0};
+    shard->io = io;
+    shard->splices = js_splices_new(io);
+    if (shard->s->warm)
+        shard->blank = js_worker_blank(io, heap_limit(shard), &why);
+    cd_buf_deinit(&why); /* The site's own attempt says it. */
+}
+
 static void entry(struct io *io, void *arg)
 {
     struct serve *s = arg;
     unsigned loop = io_loop_index(io);
     if (loop > 0) {
-        s->shard[loop - 1].io = io;
-        s->shard[loop - 1].splices = js_splices_new(io);
+        shard_begin(&s->shard[loop - 1], io);
         return;
     }
     s->control = io;
-    js_worker_platform(false);
+    if (!s->warm)
+        js_worker_platform(false);
     io_timer_start(&s->watch_timer, io, WATCH_LOOK_NS, on_watch);
     io_spawn(io, "start", start_flow, s);
 }
@@ -520,6 +540,7 @@ int cli_serve(struct cli *c)
 {
     struct serve *s = cd_new(struct serve);
     s->c = c;
+    s->warm = js_platform_running();
     io_signal_init(&s->answered);
     io_signal_init(&s->node_news);
     int rc = cli_serve_addr(c, CLI_LISTEN, CLI_SET_ADDR, CLI_LISTEN_DEFAULT, &s->at);

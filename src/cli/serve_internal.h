@@ -27,6 +27,7 @@ struct shard {
     struct http_server *server; /* NULL: not listening. */
     struct js_site *site; /* NULL: nothing is deployed. */
     struct cli_generation *generation; /* What site serves. */
+    struct js_worker *blank; /* owned; NULL: the site makes its workers itself. */
     struct js_watch watch;
     /* Of serve_cover.c, on the control loop: */
     uint64_t turn; /* That ran when it was looked at last; 0: none. */
@@ -49,6 +50,7 @@ struct shard {
 
 struct serve {
     struct cli *c;
+    bool warm; /* V8 has started: this is the copy that celld dev kept waiting. */
     struct io *control;
     struct io_addr at, internal_at; /* at: the bound one, once a shard listens. */
     const char *ownership; /* Of the announcement. */

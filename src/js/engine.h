@@ -43,6 +43,7 @@ struct js_platform_config {
 void js_platform_start(const struct js_platform_config *config);
 /* After the last isolate; V8 cannot be started again in this process. */
 void js_platform_stop(void);
+bool js_platform_running(void);
 const char *js_engine_version(void); /* "13.6.233.17-node.37" */
 
 /* ---- Host functions ---- */

@@ -207,7 +207,6 @@ void js_trampoline(const v8::FunctionCallbackInfo<v8::Value> &info);
 extern const intptr_t js_external_references[];
 
 /* The platform. */
-bool js_platform_running();
 bool js_platform_deterministic();
 uint64_t js_platform_now_ns();
 

@@ -82,10 +82,12 @@ static int worker_make(struct js_site *s, struct script *script, struct js_worke
                                         .bundle = script->bundle,
                                         .heap_limit = s->opts.heap_limit,
                                         .trusts_proxy = s->opts.trusts_proxy,
+                                        .blank = s->opts.blank,
                                         .site = s,
                                         .watch = s->opts.watch,
                                         .hooks = s->opts.hooks,
                                         .arg = s->opts.arg};
+    s->opts.blank = NULL;
     int rc = js_worker_open(out, &opts, why);
     if (rc == 0)
         s->open++;

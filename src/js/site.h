@@ -19,6 +19,7 @@ struct js_site_opts {
     const struct js_bundle *bundles; /* Borrowed until the site is closed. The first is the application. */
     unsigned count;
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
+    struct js_worker *blank; /* Becomes the first worker: js_worker_blank. Taken over; may be NULL. */
     bool trusts_proxy; /* js_worker_opts */
     struct js_watch *watch; /* Borrowed; NULL: nobody looks for turns that do not end. */
     struct cell_router *router; /* Borrowed: where Durable Objects are called; NULL: nowhere. */

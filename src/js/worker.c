@@ -332,12 +332,6 @@ int js_invoke(struct js_worker *w, enum js_export fn, const js_value *argv, unsi
 
 /* ---- Open and close ---- */
 
-static struct cd_str snapshot(void)
-{
-    return cd_str_of(js_runtime_snapshot_begin,
-                     (size_t)(js_runtime_snapshot_end - js_runtime_snapshot_begin));
-}
-
 static int exports_find(struct js_worker *w)
 {
     for (unsigned i = 0; i < JS_EXPORT_COUNT; i++) {
@@ -400,32 +394,43 @@ static void worker_free(struct js_worker *w)
     cd_free(w);
 }
 
-int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, struct cd_buf *why)
+struct js_worker *js_worker_blank(struct io *io, uint64_t heap_limit, struct cd_buf *why)
 {
     struct js_worker *w = cd_new(struct js_worker);
-    w->io = opts->io;
+    w->io = io;
+    w->task_ns = UINT64_MAX;
+    cd_list_init(&w->touched);
+    cd_list_init(&w->stirred);
+    const struct js_isolate_config config = {
+        .snapshot = cd_str_of(js_runtime_snapshot_begin,
+                              (size_t)(js_runtime_snapshot_end - js_runtime_snapshot_begin)),
+        .ops = ops,
+        .op_count = CD_COUNT(ops),
+        .names = private_names,
+        .name_count = CD_COUNT(private_names),
+        .heap_limit = heap_limit,
+        .hooks = &engine_hooks,
+        .user = w};
+    if (js_isolate_new(&w->js, &config, why) != 0) {
+        cd_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, struct cd_buf *why)
+{
+    struct js_worker *w =
+        opts->blank != NULL ? opts->blank : js_worker_blank(opts->io, opts->heap_limit, why);
+    if (w == NULL)
+        return CD_EINVAL;
     w->bundle = opts->bundle;
     w->site = opts->site;
     w->watch = opts->watch;
     w->hooks = opts->hooks;
     w->trusts_proxy = opts->trusts_proxy;
     w->arg = opts->arg;
-    w->task_ns = UINT64_MAX;
-    cd_list_init(&w->touched);
-    cd_list_init(&w->stirred);
-    const struct js_isolate_config config = {.snapshot = snapshot(),
-                                             .ops = ops,
-                                             .op_count = CD_COUNT(ops),
-                                             .names = private_names,
-                                             .name_count = CD_COUNT(private_names),
-                                             .heap_limit = opts->heap_limit,
-                                             .hooks = &engine_hooks,
-                                             .user = w};
-    int rc = js_isolate_new(&w->js, &config, why);
-    if (rc != 0) {
-        cd_free(w);
-        return rc;
-    }
+    int rc;
     if (w->bundle->module[w->bundle->main].source_map.len > 0)
         js_stack_hook(w->js);
     struct js_entry e;

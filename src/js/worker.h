@@ -52,6 +52,7 @@ struct js_worker_opts {
     struct io *io;
     const struct js_bundle *bundle;
     uint64_t heap_limit; /* Bytes; 0: JS_HEAP_LIMIT. */
+    struct js_worker *blank; /* Becomes the worker: js_worker_blank. NULL: it is made from nothing. */
     struct js_site *site; /* Where bindings to other scripts are found; NULL: there are none. */
     bool trusts_proxy; /* The client's address is what its fields say, if they do: runtime.md 5.1. */
     struct js_watch *watch; /* js/site.h; NULL: nobody looks for turns that do not end. */
@@ -59,6 +60,10 @@ struct js_worker_opts {
     void *arg;
 };
 
+/* The isolate of a worker, made before its bundle is known: most of the time that opening takes. For
+ * js_worker_open with the same loop and heap limit, whatever that ends with; js_worker_close frees one that
+ * nobody needs. NULL: why says what is wrong. */
+struct js_worker *js_worker_blank(struct io *io, uint64_t heap_limit, struct cd_buf *why);
 /* Makes the isolate, evaluates the bundle and checks its exports. On failure (CD_EINVAL) why says what is
  * wrong in the words of JavaScript, with the place, and there is no worker. */
 CD_MUST_USE int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, struct cd_buf *why);
