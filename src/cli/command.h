@@ -104,6 +104,7 @@ struct cli {
     const char *const *env; /* NAME=value, ending with NULL. */
     bool debug; /* Built with sanitizers: the version says so. */
     cli_node_fn *run_node; /* For commands that run loops. */
+    cli_store_fn *store_add; /* For those that need a store only later. */
     unsigned threads; /* CPUs there are: shards of a node unless a setting says otherwise. */
     struct cli_settings settings;
     struct cli_args parsed;

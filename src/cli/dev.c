@@ -96,13 +96,15 @@ static int build_first(struct cli_dev *d, struct cd_buf *why)
 }
 
 /* Serves the last version at once when nothing has changed since; whether that is really so is looked at
- * after. */
+ * after, and the store is opened for that only: the node has it open itself. */
 static int begin(struct cli_dev *d, struct cd_buf *why)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < d->nodes; i++)
         rc = port_check(d, (uint16_t)(d->port + i), why);
     bool built = rc == 0 && cli_dev_is_built(d);
+    if (rc == 0 && !built)
+        rc = d->c->store_add(d->c, d->io, cd_buf_str(&d->state));
     if (rc == 0 && !built)
         rc = build_first(d, why);
     if (rc == 0)
@@ -111,6 +113,8 @@ static int begin(struct cli_dev *d, struct cd_buf *why)
         rc = cli_dev_watch_start(d, why);
     if (rc == 0)
         rc = cli_dev_fleet_wait(d, why);
+    if (rc == 0 && built)
+        rc = d->c->store_add(d->c, d->io, cd_buf_str(&d->state));
     if (rc == 0 && built && cli_dev_task_run(d, "verify", cli_dev_verify, why) != 0)
         d->watch.changed = true;
     return rc;
@@ -356,11 +360,8 @@ int cli_dev(struct cli *c)
     io_signal_init(&d->news);
     int rc = prepare(d);
     if (rc == 0) {
-        struct cli_node node = {.dev_store = cd_buf_str(&d->state),
-                                .log_filter = CD_STR("error"),
-                                .entry = entry,
-                                .signaled = signaled,
-                                .arg = d};
+        struct cli_node node = {
+            .log_filter = CD_STR("error"), .entry = entry, .signaled = signaled, .arg = d};
         rc = c->run_node(c, &node);
         d->io = c->io; /* The loop it ran on is gone. */
         if (rc == 0 && d->rc != 0)

@@ -11,6 +11,12 @@
 #define BUILT_FOR_DEBUG false
 #endif
 
+struct program {
+    struct cli c;
+    struct io_real_store *added; /* owned; of store_add. */
+    struct io_bucket *bucket; /* owned; of it. */
+};
+
 /* The store that the node's loops share: a bucket, or the embedded one of celld dev. */
 static int store_open(struct cli *c, const struct cli_node *n, struct io_real_store **out)
 {
@@ -38,6 +44,28 @@ static int store_open(struct cli *c, const struct cli_node *n, struct io_real_st
     return rc;
 }
 
+static int store_add(struct cli *c, struct io *io, struct cd_str dev_store)
+{
+    struct program *p = CD_CONTAINER(c, struct program, c);
+    CD_ASSERT(p->added == NULL);
+    int rc = store_open(c, &(struct cli_node){.dev_store = dev_store}, &p->added);
+    if (rc != 0)
+        return rc;
+    p->bucket = io_real_bucket_open(p->added, io);
+    io_real_set_bucket(io, p->bucket);
+    return 0;
+}
+
+static void added_close(struct program *p, struct io *control)
+{
+    if (p->added == NULL)
+        return;
+    io_real_set_bucket(control, NULL);
+    io_real_bucket_close(p->bucket);
+    io_real_store_close(p->added);
+    p->added = NULL;
+}
+
 static int run_node(struct cli *c, const struct cli_node *n)
 {
     struct io_real_store *store = NULL;
@@ -62,6 +90,7 @@ static int run_node(struct cli *c, const struct cli_node *n)
     if (n->signaled != NULL)
         io_real_on_signal(node, n->signaled, n->arg);
     io_real_run(node, n->entry, n->arg);
+    added_close(CD_CONTAINER(c, struct program, c), io_real_loop(node, 0));
     for (unsigned i = 0; store != NULL && i < io_real_loops(node); i++) {
         io_real_set_bucket(io_real_loop(node, i), NULL);
         io_real_bucket_close(bucket[i]);
@@ -91,15 +120,16 @@ static int run(int argc, char **argv, char **envp)
 {
     /* A loop without a log: what a command says, it writes itself. SIGPIPE is ignored from here on. */
     struct io_real *node = io_real_new(&(struct io_real_opts){.log_fd = -1});
-    struct cli c = {
-        .io = io_real_loop(node, 0),
-        .args = (const char *const *)(argc > 0 ? argv + 1 : argv),
-        .env = (const char *const *)envp,
-        .debug = BUILT_FOR_DEBUG,
-        .run_node = run_node,
-        .threads = io_real_cpu_count(),
-    };
-    int code = cli_run(&c);
+    struct program p = {.c = {
+                            .io = io_real_loop(node, 0),
+                            .args = (const char *const *)(argc > 0 ? argv + 1 : argv),
+                            .env = (const char *const *)envp,
+                            .debug = BUILT_FOR_DEBUG,
+                            .run_node = run_node,
+                            .store_add = store_add,
+                            .threads = io_real_cpu_count(),
+                        }};
+    int code = cli_run(&p.c);
     io_real_free(node);
     return code;
 }

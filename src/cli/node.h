@@ -28,4 +28,8 @@ struct cli_node {
  * why. Blocks. */
 typedef int cli_node_fn(struct cli *c, const struct cli_node *n);
 
+/* Opens the embedded store of a folder for a control loop that runs without one: it is io_bucket(io) from now
+ * until the loops end. Once per run, on the loop. 0, or c->error says why not. */
+typedef int cli_store_fn(struct cli *c, struct io *io, struct cd_str dev_store);
+
 #endif

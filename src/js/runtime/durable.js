@@ -3,6 +3,7 @@ import { BodyState } from './body.js';
 import { errorOfReset, refusalOf, textOfReset } from './cell_reset.js';
 import { shape } from './core.js';
 import { newObjectStub } from './service.js'; // Before the next ones: the modules of calls need each other.
+import { Map } from './primordials.js';
 import { dropMessage, settleMessage } from './rpc_message.js';
 import { failedCall, pendingCall } from './rpc_target.js';
 import { fetchOver } from './wire_fetch.js';
@@ -11,6 +12,8 @@ import { Session } from './wire_session.js';
 const { cell_namespace, cell_id_of_name, cell_id_unique, cell_id_parse, wire_open } = host;
 
 const NAME_MAX = 1024; // UTF-8 bytes of a name that the cell is told
+const IDS_MAX = 512; // ids of names that a namespace remembers: an HMAC is more than looking one up
+const ID_NAME_MAX = 128; // UTF-16 units of such a name
 
 // ---- Channels
 
@@ -142,6 +145,7 @@ export class DurableObjectNamespace {
     #script;
     #className;
     #key; // made when it is first needed
+    #ids = new Map(); // name -> text of its id
     constructor(make, script, className) {
         if (make !== MAKE) illegal();
         this.#script = script;
@@ -150,6 +154,15 @@ export class DurableObjectNamespace {
     #namespace() {
         return (this.#key ??= cell_namespace(this.#script, this.#className));
     }
+    #idOfName(name) {
+        let text = this.#ids.get(name);
+        if (text !== undefined) return text;
+        text = cell_id_of_name(this.#namespace(), name);
+        if (name.length > ID_NAME_MAX) return text;
+        if (this.#ids.size >= IDS_MAX) this.#ids.clear();
+        this.#ids.set(name, text);
+        return text;
+    }
     newUniqueId(options = undefined) {
         if (options?.jurisdiction !== undefined) throw jurisdictions();
         return newId(cell_id_unique(this.#namespace()), undefined, this.#script, this.#className);
@@ -157,7 +170,7 @@ export class DurableObjectNamespace {
     idFromName(name) {
         argument('idFromName', 'DurableObjectNamespace', arguments.length);
         name = `${name}`;
-        return newId(cell_id_of_name(this.#namespace(), name), known(name), this.#script, this.#className);
+        return newId(this.#idOfName(name), known(name), this.#script, this.#className);
     }
     idFromString(text) {
         argument('idFromString', 'DurableObjectNamespace', arguments.length);
