@@ -177,6 +177,7 @@ static void entry(struct io *io, void *arg)
                                       .bundles = r->bundle,
                                       .count = r->scripts,
                                       .router = cells_open(io),
+                                      .blank = js_worker_blank(io, 0, &why),
                                       .trusts_proxy = r->trusts_proxy,
                                       .splices = r->no_splice ? NULL : r->splices,
                                       .hooks = &hooks,

@@ -266,6 +266,9 @@ test('ids of names', (env) => {
     ok(!a.equals(env.ROOM.idFromName('b')));
     ok(String(a) !== String(env.PLAIN.idFromName('a')), 'classes have ids of their own');
     ok(String(a) !== String(env.ROOM.newUniqueId()));
+    const many = Array.from({ length: 1100 }, (_, i) => String(env.ROOM.idFromName(`n${i}`))); // More than are remembered.
+    equal(new Set(many).size, many.length);
+    for (const i of [0, 600, 1099]) equal(String(env.ROOM.idFromName(`n${i}`)), many[i]);
     equal(a.constructor.name, 'DurableObjectId');
     equal(env.ROOM.constructor.name, 'DurableObjectNamespace');
     equal(env.ROOM.idFromName('ä'.repeat(512)).name.length, 512);
