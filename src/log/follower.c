@@ -112,7 +112,8 @@ int log_followed_lease(struct followed *s, struct store_lease **lease)
     *lease = NULL;
     if (rc == IO_OK) {
         *lease = cd_new(struct store_lease);
-        if (store_lease_read(*lease, node, cd_buf_str(&get.body), NULL) != 0) {
+        rc = store_lease_read(*lease, node, cd_buf_str(&get.body), NULL);
+        if (rc != 0) {
             cd_free(*lease);
             *lease = NULL;
         }

@@ -4,6 +4,7 @@
  * the range is empty and takes no appends, then the files go: whoever dies in between leaves files that do
  * not count. */
 #include "log/follower_internal.h"
+#include "log/recover.h"
 
 #define KEEP_NS IO_SEC(24 * 3600) /* How long a seal outlives its session: requests may be that late. */
 
@@ -37,6 +38,20 @@ static int give_up(struct followed *s)
     return rc;
 }
 
+/* Whether anybody may still ask for it. A lease that is gone leaves that to the listing of the log. */
+static int closed_of(struct followed *s, const struct store_lease *lease, struct cd_str generation,
+                     enum log_closed *closed)
+{
+    bool batches = false;
+    *closed = CD_PLANT("follower.gc-open") ? LOG_CLOSED_EPOCH : log_fragment_closed(&s->v, lease, generation);
+    if (lease != NULL)
+        return IO_OK;
+    int rc = log_remains(s->f->o.io, s->f->o.bucket, cd_str(s->session), &batches);
+    if (rc == IO_OK && !batches)
+        *closed = LOG_CLOSED_SESSION;
+    return rc;
+}
+
 /* With its lock. *gone: there is nothing left of it, on the disk or in memory. */
 static int look_at(struct followed *s, struct cd_str generation, bool *gone)
 {
@@ -45,8 +60,14 @@ static int look_at(struct followed *s, struct cd_str generation, bool *gone)
     int rc = log_followed_load(s);
     if (rc == IO_OK)
         rc = log_followed_lease(s, &lease);
+    enum log_closed closed = LOG_CLOSED_NOT;
+    if (rc == IO_OK)
+        rc = closed_of(s, lease, generation, &closed);
+    if (rc != IO_CANCELED && rc != IO_OK && CD_PLANT("follower.gc-unread-lease")) {
+        closed = LOG_CLOSED_SESSION;
+        rc = IO_OK;
+    }
     if (rc == IO_OK) {
-        enum log_closed closed = log_fragment_closed(&s->v, lease, generation);
         if (closed != LOG_CLOSED_NOT)
             rc = give_up(s);
         if (closed == LOG_CLOSED_SESSION && s->over_ns == 0)

@@ -96,14 +96,21 @@ int log_rec_failed(struct rec *c, struct cd_str key, int status, const char *why
                        why != NULL && why[0] != 0 ? why : cd_err_text(status));
 }
 
-int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why)
+int log_rec_missed(struct rec *c)
 {
     int rc = log_rec_lease_read(c);
     if (rc != 0)
         return rc;
-    if (c->lease == NULL || !cd_str_eq(cd_str(c->lease->generation), c->generation) ||
-        c->lease->log.state == STORE_LOG_SEALED)
-        return REC_AGAIN; /* Sealed by another recoverer, and cleaned up since. */
+    bool over = c->lease == NULL || !cd_str_eq(cd_str(c->lease->generation), c->generation) ||
+                c->lease->log.state == STORE_LOG_SEALED;
+    return over ? REC_AGAIN : 0;
+}
+
+int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why)
+{
+    int rc = log_rec_missed(c);
+    if (rc != 0)
+        return rc;
     cd_event_to(c->io, CD_ERROR, "log", event, CD_S("session", c->session), CD_S("key", key),
                 CD_Z("why", why));
     return log_rec_end(c, LOG_RECOVER_REFUSED, "%s: %.*s: %s", event, (int)key.len, key.ptr, why);
@@ -270,32 +277,15 @@ static int recover_claimed(struct rec *c)
 /* Without a lease only the listing tells (7.1). */
 static int no_lease(struct rec *c)
 {
-    int rc = log_rec_list(c);
-    if (rc != 0)
-        return rc;
-    if (c->listed.count == 0)
+    bool batches;
+    int rc = log_remains(c->io, c->bucket, c->session, &batches);
+    if (rc != IO_OK)
+        return log_rec_failed(c, c->session, rc, NULL);
+    if (!batches)
         return log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
-    if (c->listed.count == 1) {
-        struct store_policy p = store_policy_of(IO_LANE_LOG, 0);
-        struct io_store get = {0};
-        struct cd_buf key = {0};
-        struct log_slot_head head;
-        log_slot_key(&key, c->session, c->listed.slot[0]);
-        rc = store_retry_get(&get, c->io, c->bucket, cd_buf_str(&key), 0, LOG_SLOT_HEAD_SIZE, &p);
-        bool seal = rc == IO_OK && log_slot_head_read(&head, cd_buf_str(&get.body), NULL) == 0 &&
-                    head.kind == LOG_SLOT_SEAL;
-        if (rc != IO_OK && rc != IO_NOENT)
-            rc = log_rec_failed(c, cd_buf_str(&key), rc, get.why);
-        else
-            rc = 0;
-        cd_buf_deinit(&get.body);
-        cd_buf_deinit(&key);
-        if (rc != 0 || seal)
-            return rc != 0 ? rc : log_rec_end(c, LOG_RECOVER_FINISHED, "%s", "");
-    }
     cd_event_to(c->io, CD_ERROR, "log", "log_without_lease", CD_S("session", c->session));
-    return log_rec_end(c, LOG_RECOVER_REFUSED, "log_without_lease: %zu slots of %.*s, whose lease is gone",
-                       c->listed.count, (int)c->session.len, c->session.ptr);
+    return log_rec_end(c, LOG_RECOVER_REFUSED, "log_without_lease: %.*s has batches, and its lease is gone",
+                       (int)c->session.len, c->session.ptr);
 }
 
 int64_t log_rec_wall_ms(const struct rec *c)
@@ -350,8 +340,9 @@ static void rec_reset(struct rec *c)
     c->floor = (struct store_floor){0};
     c->batch = c->seal = c->last_batch = c->pipeline = c->alarms_through = 0;
     c->lossy = c->gap = c->witnessed = c->lost = false;
-    cd_buf_deinit(&c->tail_body);
+    log_rec_copies_deinit(c);
     cd_buf_deinit(&c->losses);
+    c->missing = 0;
     c->notes = 0;
     c->note->count = 0;
 }

@@ -55,6 +55,10 @@ struct log_recover {
  */
 CD_MUST_USE int log_recover(struct log_recoverer *rr, struct log_recover *r);
 
+/* In a fiber: whether a session whose lease is gone left batches in the bucket. Without any, and with its
+ * seal as the only slot, it is finished (7.1). IO_OK, or why that cannot be known. */
+CD_MUST_USE int log_remains(struct io *io, struct io_bucket *bucket, struct cd_str session, bool *batches);
+
 /* In a fiber: deletes what a sealed session left in log/ and wake/sessions/, all but its seal and loss/
  * (7.6). The caller knows that session is sealed for ever: by its record (seal: the slot that it names, 0 for
  * none), or because a later session of its node id holds the lease (LOG_SEAL_LISTED: every seal object that

@@ -37,6 +37,11 @@ struct rec_row {
     uint64_t slot;
 };
 
+struct rec_copy { /* Of a batch, at a member. */
+    struct cd_str bytes;
+    unsigned member;
+};
+
 struct rec {
     struct log_recoverer *rr;
     struct log_recover *r;
@@ -57,7 +62,8 @@ struct rec {
     /* What only followers hold: the tail of the witness. */
     bool witnessed, lost; /* lost: there was none, and there will be none. */
     struct log_tail tail;
-    struct cd_buf tail_body; /* What tail borrows from. */
+    struct cd_buf held[LOG_MEMBERS_MAX]; /* Tails as members sent them; tail and copies borrow. */
+    struct cd_map copies; /* owned: struct rec_copy by batch: what some member holds */
     struct cd_buf losses; /* JSON: why no member is one. */
 
     struct log_alarms alarms;
@@ -66,6 +72,9 @@ struct rec {
     uint64_t batch; /* The last one read. */
     bool lossy; /* A slot whose loss was declared was passed, */
     bool gap; /* and it was the last one. */
+    /* Not 0: this slot, and all behind it so far, could not be read: a member has to have their batches. */
+    uint64_t missing;
+    int missing_status;
     struct store_recovered *note; /* Cells completed since the last checkpoint. */
     uint64_t notes; /* Checkpoints written. */
     char claim_id[STORE_SESSION_MAX + 1];
@@ -88,6 +97,8 @@ int log_rec_failed(struct rec *c, struct cd_str key, int status,
 /* Something of the history is missing or corrupt. Reads the record first: when the session was sealed
  * meanwhile it has been cleaned up. Else the event, and REFUSED. */
 int log_rec_corrupt(struct rec *c, const char *event, struct cd_str key, const char *why);
+/* Something is not there. REC_AGAIN: because another recoverer has sealed the session and cleaned up. */
+int log_rec_missed(struct rec *c);
 /* Renews the claim when it is time. REC_AGAIN: it is no longer ours. */
 int log_rec_beat(struct rec *c);
 int log_rec_lease_read(struct rec *c);
@@ -97,6 +108,9 @@ const struct log_peers *log_recoverer_peers(const struct log_recoverer *rr);
 /* recover_members.c: seals the members of the ensemble, finds the witness; declares what is lost. */
 int log_rec_members(struct rec *c);
 int log_rec_declare(struct rec *c);
+/* Whether members hold every batch from first to last, one at least. */
+bool log_rec_held(const struct rec *c, uint64_t first, uint64_t last);
+void log_rec_copies_deinit(struct rec *c);
 
 /* recover_seal.c: freezes the floor, finds or makes the seal. */
 int log_rec_freeze(struct rec *c);

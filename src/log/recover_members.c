@@ -12,6 +12,7 @@
 
 struct asked {
     struct rec *c;
+    unsigned index; /* In the ensemble. */
     struct log_peer peer;
     struct log_member m;
     struct cd_buf tail_body; /* owned */
@@ -88,6 +89,61 @@ static int member_tail(struct asked *a)
     return rc == IO_CANCELED ? rc : 0;
 }
 
+/* ---- Copies ---- */
+
+bool log_rec_held(const struct rec *c, uint64_t first, uint64_t last)
+{
+    for (uint64_t n = first; n <= last; n++)
+        if (cd_map_get_u64(&c->copies, n) == NULL)
+            return false;
+    return first <= last;
+}
+
+void log_rec_copies_deinit(struct rec *c)
+{
+    for (struct cd_map_node *n = cd_map_first(&c->copies); n != NULL; n = cd_map_next(n))
+        cd_free(cd_map_value(n));
+    cd_map_deinit(&c->copies);
+    for (unsigned i = 0; i < LOG_MEMBERS_MAX; i++)
+        cd_buf_deinit(&c->held[i]);
+}
+
+static int differ(struct rec *c, uint64_t batch, unsigned a, unsigned b)
+{
+    struct cd_buf key = {0}, why = {0};
+    store_key_log(&key, c->session);
+    cd_buf_addf(&why, "batch %llu is not the same at %s and at %s", (unsigned long long)batch,
+                c->lease->log.ensemble[a], c->lease->log.ensemble[b]);
+    int rc = log_rec_corrupt(c, "log_copies_differ", cd_buf_str(&key), cd_buf_cstr(&why));
+    cd_buf_deinit(&key);
+    cd_buf_deinit(&why);
+    return rc;
+}
+
+/* Also those of a member that is no witness: each batch vouches for itself (7.4). */
+static int copies_take(struct asked *a)
+{
+    struct rec *c = a->c;
+    struct cd_str rest = a->m.tail.frames, bytes;
+    struct log_batch b;
+    c->held[a->index] = cd_buf_move(&a->tail_body);
+    while (log_frame_next(&rest, &bytes)) {
+        if (log_batch_open(&b, bytes, NULL) != 0)
+            continue; /* It was checked when it came. */
+        const struct rec_copy *other = cd_map_get_u64(&c->copies, b.batch);
+        if (other != NULL && !cd_str_eq(other->bytes, bytes) && !CD_PLANT("recover.copies-unread"))
+            return differ(c, b.batch, other->member, a->index);
+        if (other != NULL)
+            continue;
+        struct rec_copy *copy = cd_new(struct rec_copy);
+        *copy = (struct rec_copy){bytes, a->index};
+        (void)cd_map_put_u64(&c->copies, b.batch, copy);
+    }
+    return 0;
+}
+
+/* ---- Verdicts ---- */
+
 /* Why a member is none, for the declaration. */
 static void note_loss(struct rec *c, const struct asked *a)
 {
@@ -120,14 +176,13 @@ static int member_judge(struct asked *a)
                 CD_U("end", a->m.seal.end));
     switch (v) {
     case LOG_MEMBER_WITNESS:
-        if (c->witnessed && c->tail.end >= a->m.tail.end)
-            return 0;
+        if (!c->witnessed || c->tail.end < a->m.tail.end)
+            c->tail = a->m.tail;
         c->witnessed = true;
-        c->tail = a->m.tail;
-        cd_buf_deinit(&c->tail_body);
-        c->tail_body = cd_buf_move(&a->tail_body);
-        return 0;
-    case LOG_MEMBER_NONE: note_loss(c, a); return 0;
+        return copies_take(a);
+    case LOG_MEMBER_NONE:
+        note_loss(c, a);
+        return a->m.tail_status == 200 && a->m.tail.epoch == c->lease->log.epoch ? copies_take(a) : 0;
     case LOG_MEMBER_UNKNOWN:
         if (c->r->why[0] == 0)
             (void)log_rec_end(c, LOG_RECOVER_FAILED,
@@ -142,9 +197,10 @@ static int member_judge(struct asked *a)
     CD_UNREACHABLE();
 }
 
-static int member_ask(struct rec *c, const char *node)
+static int member_ask(struct rec *c, unsigned index)
 {
-    struct asked a = {.c = c};
+    struct asked a = {.c = c, .index = index};
+    const char *node = c->lease->log.ensemble[index];
     memcpy(a.peer.node, node, strlen(node));
     int rc = member_lease(&a);
     if (rc == 0 && a.m.has_lease && a.peer.addr[0] != 0) {
@@ -160,8 +216,8 @@ static int member_ask(struct rec *c, const char *node)
 
 int log_rec_members(struct rec *c)
 {
-    const struct store_log_record *log = &c->lease->log;
-    if (!log->may_have_fleet_acks)
+    struct store_log_record log = c->lease->log; /* As it was: heartbeats read it anew. */
+    if (!log.may_have_fleet_acks)
         return 0; /* The slots are everything. */
     if (log_recoverer_peers(c->rr) == NULL)
         return log_rec_end(
@@ -169,8 +225,8 @@ int log_rec_members(struct rec *c)
             "%.*s: its followers may hold acknowledged writes, and this process cannot call them",
             (int)c->session.len, c->session.ptr);
     c->r->why[0] = 0;
-    for (unsigned i = 0; i < log->ensemble_count; i++) {
-        int rc = member_ask(c, log->ensemble[i]);
+    for (unsigned i = 0; i < log.ensemble_count; i++) {
+        int rc = member_ask(c, i);
         if (rc == 0)
             rc = log_rec_beat(c);
         if (rc != 0)

@@ -43,6 +43,8 @@ struct window {
     struct cd_buf *body; /* owned, with the array: one for each of its slots */
     struct log_slot *slot; /* Of those that are open. */
     bool *open;
+    int *missed; /* Of those that are not: why; 0: an operator consented to it. */
+    uint64_t first;
     size_t count;
 };
 
@@ -56,6 +58,7 @@ static void window_deinit(struct window *w)
     cd_free(w->body);
     cd_free(w->slot);
     cd_free(w->open);
+    cd_free(w->missed);
     *w = (struct window){0};
 }
 
@@ -90,6 +93,16 @@ static int slot_bad(struct rec *c, uint64_t number, int status, const char *why)
     return rc;
 }
 
+/* It is to come from the members, as far as there are any. */
+static int slot_missed(struct rec *c, struct window *w, size_t i, int status, const char *why)
+{
+    bool gone = status == CD_ENOTFOUND || status == CD_ECORRUPT;
+    if (!gone || c->copies.count == 0 || CD_PLANT("recover.unfilled"))
+        return slot_bad(c, w->first + i, status, why);
+    w->missed[i] = status;
+    return 0;
+}
+
 /* Reads what was asked for in one go; each that fails is tried again alone. */
 static int window_read(struct rec *c, struct window *w, uint64_t first, size_t count)
 {
@@ -100,6 +113,8 @@ static int window_read(struct rec *c, struct window *w, uint64_t first, size_t c
     w->body = cd_alloc(count * sizeof *w->body);
     w->slot = cd_alloc(count * sizeof *w->slot);
     w->open = cd_alloc(count * sizeof *w->open);
+    w->missed = cd_alloc(count * sizeof *w->missed);
+    w->first = first;
     for (size_t i = 0; i < count; i++) {
         log_slot_key(&key[i], c->session, first + i);
         get[i].lane = IO_LANE_DATA;
@@ -125,7 +140,7 @@ static int window_read(struct rec *c, struct window *w, uint64_t first, size_t c
             bool lost = (bad == CD_ECORRUPT || bad == CD_ENOTFOUND) &&
                         (log_listed_consented(&c->listed, first + i) || CD_PLANT("recover.skips-slot"));
             if (bad != 0 && !lost)
-                rc = slot_bad(c, first + i, bad, cd_buf_cstr(&why));
+                rc = slot_missed(c, w, i, bad, cd_buf_cstr(&why));
             else if (bad != 0)
                 cd_event_to(c->io, CD_WARN, "log", "recovery_loss", CD_S("session", c->session),
                             CD_U("slot", first + i), CD_S("why", cd_buf_str(&why)));
@@ -162,16 +177,80 @@ static void rows_take(struct rec *c, const struct log_batch *b, uint64_t slot)
     }
 }
 
+static int missing_bad(struct rec *c)
+{
+    uint64_t slot = c->missing;
+    c->missing = 0;
+    return slot_bad(c, slot, c->missing_status, "and no follower holds all batches between its neighbours");
+}
+
+static int differs(struct rec *c, const struct log_batch *b, const struct rec_copy *copy, uint64_t slot)
+{
+    struct cd_buf key = {0}, why = {0};
+    log_slot_key(&key, c->session, slot);
+    cd_buf_addf(&why, "batch %llu in it is not what %s holds", (unsigned long long)b->batch,
+                c->lease->log.ensemble[copy->member]);
+    int rc = log_rec_corrupt(c, "log_copies_differ", cd_buf_str(&key), cd_buf_cstr(&why));
+    cd_buf_deinit(&key);
+    cd_buf_deinit(&why);
+    return rc;
+}
+
+/* What a member holds takes the place of a batch of the slot. */
+static void copy_take(struct rec *c, uint64_t batch, uint64_t slot, int status)
+{
+    const struct rec_copy *copy = cd_map_get_u64(&c->copies, batch);
+    struct log_batch b;
+    int rc = log_batch_open(&b, copy->bytes, NULL);
+    CD_ASSERT(rc == 0); /* It was opened when it came. */
+    CD_MARK("recover.batch_filled");
+    cd_event_to(c->io, CD_WARN, "log", "log_slot_filled", CD_S("session", c->session), CD_U("slot", slot),
+                CD_Z("why", cd_err_text(status)), CD_U("batch", batch),
+                CD_Z("of", c->lease->log.ensemble[copy->member]));
+    rows_take(c, &b, slot);
+}
+
+/* The slots from c->missing on had the batches up to last: what the members hold of them takes their place.
+ */
+static int fill(struct rec *c, uint64_t last)
+{
+    uint64_t first = c->batch + 1;
+    int rc = log_rec_missed(c);
+    if (rc != 0)
+        return rc;
+    if (c->gap || !log_rec_held(c, first, last))
+        return missing_bad(c);
+    for (uint64_t n = first; n <= last; n++)
+        copy_take(c, n, c->missing, c->missing_status);
+    c->missing = 0;
+    c->batch = last;
+    return 0;
+}
+
+/* A batch of a slot fails its checksum, while the rest may be whole. */
+static int batch_damaged(struct rec *c, const struct log_slot *s, uint64_t batch, const char *why)
+{
+    int rc = log_rec_held(c, batch, batch) && !CD_PLANT("recover.unfilled") ? log_rec_missed(c) : CD_ECORRUPT;
+    if (rc == CD_ECORRUPT)
+        return slot_bad(c, s->head.slot, CD_ECORRUPT, why);
+    if (rc == 0)
+        copy_take(c, batch, s->head.slot, CD_ECORRUPT);
+    return rc;
+}
+
 static int batch_take(struct rec *c, const struct log_slot *s, size_t index)
 {
     struct log_batch b;
     struct cd_buf why = {0};
     int rc = log_slot_batch_open(s, index, &b, &why);
     if (rc != 0) {
-        rc = slot_bad(c, s->head.slot, CD_ECORRUPT, cd_buf_cstr(&why));
+        rc = batch_damaged(c, s, s->head.first_batch + index, cd_buf_cstr(&why));
         cd_buf_deinit(&why);
         return rc;
     }
+    const struct rec_copy *copy = cd_map_get_u64(&c->copies, b.batch);
+    if (copy != NULL && !cd_str_eq(copy->bytes, b.bytes) && !CD_PLANT("recover.copies-unread"))
+        return differs(c, &b, copy, s->head.slot);
     if (b.log_epoch != 0 && b.log_epoch != c->lease->log.epoch && CD_PLANT("recover.this-epoch-only"))
         return 0;
     rows_take(c, &b, s->head.slot);
@@ -180,6 +259,11 @@ static int batch_take(struct rec *c, const struct log_slot *s, size_t index)
 
 static int slot_take(struct rec *c, const struct log_slot *s)
 {
+    if (c->missing != 0) {
+        int rc = fill(c, s->head.first_batch - 1);
+        if (rc != 0)
+            return rc;
+    }
     /* Behind a slot whose loss was declared the batches go on at any later number. */
     bool follows = c->gap ? s->head.first_batch > c->batch : s->head.first_batch == c->batch + 1;
     c->gap = false;
@@ -203,6 +287,13 @@ static int slot_take(struct rec *c, const struct log_slot *s)
 static int window_take(struct rec *c, struct window *w, uint64_t *end)
 {
     for (size_t i = 0; i < w->count; i++) {
+        if (!w->open[i] && w->missed[i] != 0) { /* The next one tells which batches it had. */
+            c->missing_status = c->missing == 0 ? w->missed[i] : c->missing_status;
+            c->missing = c->missing == 0 ? w->first + i : c->missing;
+            continue;
+        }
+        if (!w->open[i] && c->missing != 0)
+            return missing_bad(c);
         if (!w->open[i]) {
             c->lossy = c->gap = true;
             continue;
@@ -213,6 +304,8 @@ static int window_take(struct rec *c, struct window *w, uint64_t *end)
             continue;
         }
         if (w->slot[i].head.kind == LOG_SLOT_SEAL) {
+            if (c->missing != 0)
+                return missing_bad(c);
             *end = c->seal = w->slot[i].head.slot;
             return 0;
         }
@@ -320,6 +413,8 @@ int log_rec_history(struct rec *c)
             rc = log_rec_beat(c);
         slot += count;
     }
+    if (rc == 0 && c->missing != 0)
+        rc = missing_bad(c); /* Nothing behind it says which batches it had. */
     if (rc == 0)
         rc = tail_take(c);
     return rc;

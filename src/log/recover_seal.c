@@ -121,6 +121,7 @@ int log_rec_list(struct rec *c)
 struct heads {
     struct log_slot_head head[LOG_SEAL_WINDOW];
     bool read[LOG_SEAL_WINDOW]; /* False: unreadable, which the fold names if the slot counts. */
+    uint64_t slot[LOG_SEAL_WINDOW]; /* By their keys. */
     size_t from, count; /* head[0] is that of listed.slot[from]. */
 };
 
@@ -151,6 +152,8 @@ static int heads_read(struct rec *c, struct heads *h)
 {
     h->count = c->listed.count < LOG_SEAL_WINDOW ? c->listed.count : LOG_SEAL_WINDOW;
     h->from = c->listed.count - h->count;
+    for (size_t i = 0; i < h->count; i++)
+        h->slot[i] = c->listed.slot[h->from + i];
     for (size_t at = 0; at < h->count; at += REC_GETS) {
         size_t n = h->count - at < REC_GETS ? h->count - at : REC_GETS;
         int rc = heads_read_some(c, h, at, n);
@@ -165,7 +168,7 @@ static uint64_t batch_below(const struct rec *c, const struct heads *h, uint64_t
 {
     uint64_t batch = c->floor.batch;
     for (size_t i = 0; i < h->count; i++)
-        if (h->read[i] && h->head[i].kind == LOG_SLOT_BATCHES && c->listed.slot[h->from + i] <= slot)
+        if (h->read[i] && h->head[i].kind == LOG_SLOT_BATCHES && h->slot[i] <= slot)
             batch = h->head[i].last_batch;
     return batch;
 }
@@ -256,6 +259,32 @@ static uint64_t seal_listed(const struct rec *c, const struct heads *h)
     return 0;
 }
 
+/* The head of a slot of batches; NULL: it was not read. */
+static const struct log_slot_head *head_of(const struct heads *h, uint64_t slot)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (h->slot[i] == slot)
+            return h->read[i] && h->head[i].kind == LOG_SLOT_BATCHES ? &h->head[i] : NULL;
+    return NULL;
+}
+
+/* Whether the members hold all batches of the slots from `missing` up to the next listed one, as the slots
+ * around them tell. Then these count as listed: the fold fills them. */
+static bool fills(struct rec *c, const struct heads *h, uint64_t missing)
+{
+    uint64_t above = 0;
+    for (size_t i = c->listed.count; i > 0 && c->listed.slot[i - 1] > missing; i--)
+        above = c->listed.slot[i - 1];
+    const struct log_slot_head *low = head_of(h, missing - 1), *high = head_of(h, above);
+    bool floor = missing - 1 == c->floor.floor;
+    if (above == 0 || high == NULL || (low == NULL && !floor) || CD_PLANT("recover.unfilled") ||
+        !log_rec_held(c, (floor ? c->floor.batch : low->last_batch) + 1, high->first_batch - 1))
+        return false;
+    for (uint64_t slot = missing; slot < above; slot++)
+        log_listed_slot(&c->listed, slot, 0);
+    return true;
+}
+
 int log_rec_seal(struct rec *c)
 {
     struct heads *h = cd_new(struct heads);
@@ -270,8 +299,11 @@ int log_rec_seal(struct rec *c)
         c->last_batch = batch_below(c, h, c->seal - 1);
         goto done;
     }
-    uint64_t run = log_listed_run(&c->listed, c->floor.floor);
-    uint64_t missing = log_listed_missing(&c->listed, run, c->lease->log.slot, c->pipeline);
+    uint64_t run, missing;
+    do {
+        run = log_listed_run(&c->listed, c->floor.floor);
+        missing = log_listed_missing(&c->listed, run, c->lease->log.slot, c->pipeline);
+    } while (missing != 0 && fills(c, h, missing));
     if (missing != 0) {
         struct cd_buf key = {0}, why = {0};
         log_slot_key(&key, c->session, missing);

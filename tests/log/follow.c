@@ -178,6 +178,8 @@ static void do_append(struct follow *f, uint64_t from, uint64_t to, uint64_t tru
     bool before = f->may;
     if (truncate > f->truncated)
         f->truncated = truncate;
+    if (to > f->sent)
+        f->sent = to;
     if (follow_append(f->follower, &a, from, to, &answer) != 200)
         return;
     if (to >= from &&
@@ -215,7 +217,8 @@ static void step_gap(struct follow *f)
 {
     struct log_append a = {.log_epoch = f->log_epoch, .first_batch = f->first};
     struct log_append_answer answer;
-    uint64_t n = f->next + 1 + draw(f, 2); /* next was never sent. */
+    /* The one before it was never sent: what failed may be on the disk all the same. */
+    uint64_t n = (f->sent + 1 > f->next ? f->sent + 1 : f->next) + 1 + draw(f, 2);
     if (follow_append(f->follower, &a, n, n, &answer) == 200 && answer.ok)
         break_rule(f, "C-ACK", "batch %llu was confirmed behind a gap", (unsigned long long)n);
 }
@@ -264,6 +267,29 @@ static void step_seal(struct follow *f)
     check_tail(f, answer.certified == f->log_epoch && answer.held == f->log_epoch);
 }
 
+/* What is open stays, whatever the bucket answers. */
+static void step_gc(struct follow *f)
+{
+    struct log_tail t;
+    struct cd_buf body = {0};
+    uint64_t base = UINT64_MAX, epoch = 0;
+    bool open = f->lease.log.state == STORE_LOG_RECOVERING || lease_good(f, f->log_epoch);
+    if (follow_tail(f->follower, &t, &body) == 200 && t.epoch == f->log_epoch) {
+        base = t.base;
+        epoch = t.epoch;
+    }
+    if (draw(f, 2) == 0)
+        sim_store_rule(f->sim,
+                       &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "get", .pattern = "*"});
+    int rc = log_follower_gc(f->follower);
+    sim_store_heal(f->sim);
+    if (rc == IO_OK && open && base != UINT64_MAX && follow_tail(f->follower, &t, &body) == 200 &&
+        (t.epoch != epoch || t.base != base))
+        break_rule(f, "C-GC", "batches up to %llu of an open fragment were collected",
+                   (unsigned long long)t.base);
+    cd_buf_deinit(&body);
+}
+
 /* ---- Lives ---- */
 
 static bool may(void *arg)
@@ -273,6 +299,10 @@ static bool may(void *arg)
 
 static void one_step(struct follow *f)
 {
+    if (f->gc && draw(f, 8) == 0) {
+        step_gc(f);
+        return;
+    }
     switch (draw(f, 14)) {
     case 0: step_ensemble(f); return;
     case 1: step_seal(f); return;

@@ -16,6 +16,7 @@
 struct follow {
     uint64_t seed;
     bool damage; /* In: files may rot or vanish. */
+    bool gc; /* In: it collects fragments now and then. */
     unsigned steps; /* In; 0: 60 */
     struct sim *sim;
     struct sim_node *node;
@@ -27,6 +28,7 @@ struct follow {
     /* The leader. */
     struct store_lease lease; /* As the bucket has it. */
     uint64_t log_epoch, first, next; /* Its ensemble's; next: the batch that comes next. */
+    uint64_t sent; /* The last batch that was sent, whatever came of it. */
     /* What the follower has said. */
     uint64_t confirmed; /* Of the leader's log epoch; first - 1: none. */
     uint64_t truncated; /* No batch above this was given up. */

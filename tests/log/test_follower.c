@@ -273,6 +273,42 @@ static void test_what_nobody_asks_for_is_given_up_and_its_seal_is_kept_for_a_day
     sim_free(o.sim);
 }
 
+/* The session's lease is gone: only its log tells. */
+static void gives_up_without_a_lease(struct one *o)
+{
+    struct log_append_answer a;
+    struct cd_buf key = {0};
+    CHECK_INT(follow_append(o->f, &second, 5, 8, &a), 200);
+    store_key_lease(&key, CD_STR("node_a"));
+    sim_store_put_truth(o->sim, cd_buf_str(&key), CD_STR("no lease"));
+    check_held(o, 4, 8); /* It cannot be read, which tells nothing. */
+    sim_store_delete_truth(o->sim, cd_buf_str(&key));
+    cd_buf_clear(&key);
+    log_slot_key(&key, CD_STR(SESSION), 3);
+    sim_store_put_truth(o->sim, cd_buf_str(&key), CD_STR("a slot"));
+    check_held(o, 4, 8); /* Its batches were never folded: people have to look (7.1). */
+    sim_store_delete_truth(o->sim, cd_buf_str(&key));
+    sim_store_rule(o->sim, &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "list", .pattern = "*"});
+    check_held(o, 4, 8);
+    sim_store_heal(o->sim);
+    struct cd_buf seal = {0};
+    const struct log_slot_head head = {
+        .kind = LOG_SLOT_SEAL, .slot = 3, .first_batch = 9, .last_batch = 8, .pipeline = 4};
+    log_slot_seal(&seal, CD_STR(SESSION), &head, &(struct log_seal_text){CD_STR(OTHER), 1, 1});
+    sim_store_put_truth(o->sim, cd_buf_str(&key), cd_buf_str(&seal));
+    check_held(o, 8, 8);
+    cd_buf_deinit(&seal);
+    cd_buf_deinit(&key);
+}
+
+static void test_a_session_without_a_lease_is_finished_when_its_log_is(void **state)
+{
+    (void)state;
+    struct one o = {0};
+    life(&o, gives_up_without_a_lease);
+    sim_free(o.sim);
+}
+
 /* ---- Every schedule ---- */
 
 static void test_random_lives_keep_what_they_confirmed(void **state)
@@ -280,7 +316,7 @@ static void test_random_lives_keep_what_they_confirmed(void **state)
     (void)state;
     unsigned confirms = 0, certified = 0, crashes = 0;
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        struct follow f = {.seed = seed, .damage = seed % 3 == 0};
+        struct follow f = {.seed = seed, .damage = seed % 3 == 0, .gc = seed % 4 == 0};
         follow_run(&f);
         if (f.broken != NULL)
             fail_msg("%s", cd_buf_cstr(&f.why));
@@ -335,5 +371,6 @@ CD_TESTS(follower, cmocka_unit_test(test_what_was_confirmed_is_there_after_a_pow
          cmocka_unit_test(test_appends_need_authority_and_seals_do_not),
          cmocka_unit_test(test_a_damaged_file_is_never_certified_until_its_range_came_again),
          cmocka_unit_test(test_what_nobody_asks_for_is_given_up_and_its_seal_is_kept_for_a_day),
+         cmocka_unit_test(test_a_session_without_a_lease_is_finished_when_its_log_is),
          cmocka_unit_test(test_random_lives_keep_what_they_confirmed),
          cmocka_unit_test(test_foreign_bytes_are_refused))

@@ -19,6 +19,8 @@ static const struct planted {
     {"follower.trusts-cache", "B25", "C-ACK", false},
     {"follower.gap", "B26", "C-ACK", false},
     {"follower.always-complete", "B30", "C-SEAL", true},
+    {"follower.gc-open", "B43", "C-GC", false},
+    {"follower.gc-unread-lease", "B82", "C-GC", false},
     {"follower.without-authority", "B79", "C-ACK", false},
     {"follower.unverified", "B80", "C-ACK", false},
     {"follower.other-epoch", "B97", "C-SEAL", false},
@@ -30,7 +32,7 @@ static const char *broken_by(const struct planted *p, const char *plant, unsigne
     const char *rule = NULL;
     *hits = 0;
     for (uint64_t seed = 1; rule == NULL && seed <= seeds; seed++) {
-        struct follow f = {.seed = seed, .damage = p->damage};
+        struct follow f = {.seed = seed, .damage = p->damage, .gc = strcmp(p->rule, "C-GC") == 0};
         CD_ASSERT(sim_plant_set(plant));
         follow_run(&f);
         *hits += sim_plant_hits();
