@@ -19,7 +19,7 @@ const LATE_MS = Number(process.env.FLEET_LATE_MS ?? 15000); // What a takeover m
 
 // A fleet under load while one thing after the other happens to it; then everything is there.
 const under_load = async (options, happens) => {
-    const fleet = await new Fleet({ store, ttl: TTL_MS, ...options }).open();
+    const fleet = await new Fleet({ store, ttl: TTL_MS, patience: all ? 2000 : 5000, ...options }).open();
     const ledger = new Ledger(Array.from({ length: cells }, (_, i) => `j${i}`));
     // Most of them to the first node, some to each.
     await Promise.all(ledger.names.map((name, i) => ledger.write(fleet.asks[i % 4 === 3 ? 1 + ((i >> 2) % 2) : 0], name)));

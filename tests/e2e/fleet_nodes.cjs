@@ -70,7 +70,7 @@ const stores = {
 class Member {
     constructor(fleet, name) {
         Object.assign(this, { fleet, name, work: fresh(`work-${name}`), internal: port(), fences: 0, up: false, told: false });
-        this.ask = (path, options) => (this.up ? ask(this.program.port, path, { ms: 2000, ...options }) : sleep(20).then(() => ({ status: 0, text: 'not up' })));
+        this.ask = (path, options) => (this.up ? ask(this.program.port, path, { ms: fleet.patience, ...options }) : sleep(20).then(() => ({ status: 0, text: 'not up' })));
     }
     async start(env = {}) {
         const { fleet } = this;
@@ -122,8 +122,9 @@ class Member {
 }
 
 exports.Fleet = class {
-    constructor({ store, posture, ttl = 4000, env = {}, names = ['a', 'b', 'c'] }) {
-        Object.assign(this, { posture, ttl, env, store: stores[store](), kind: store });
+    // patience: how long clients wait for an answer.
+    constructor({ store, posture, ttl = 4000, patience = 2000, env = {}, names = ['a', 'b', 'c'] }) {
+        Object.assign(this, { posture, ttl, patience, env, store: stores[store](), kind: store });
         this.members = names.map((name) => new Member(this, name));
         this.asks = this.members.map((m) => m.ask);
     }
