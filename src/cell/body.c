@@ -51,6 +51,11 @@ static void committed(void *arg, struct db_commit *d)
     row->ltx = cd_buf_move(&d->ltx);
     c->txid = d->max_txid;
     hand_over(c, row, &d->alarm);
+    if (c->mark.seq == 0 || cell_proven(c, c->mark.seq)) {
+        c->mark.proven_txid = c->mark.txid;
+        c->mark.seq = c->seq;
+        c->mark.txid = c->txid;
+    }
 }
 
 void cell_body_alarm(struct cell *c, bool note)
@@ -136,6 +141,7 @@ int cell_body_open(struct cell *c, struct cd_str dir, uint64_t base_epoch, uint6
         return rc;
     }
     c->txid = c->seq = 0;
+    c->mark.txid = c->mark.seq = c->mark.proven_txid = 0;
     c->storage_used = false;
     learn(c);
     return 0;

@@ -164,6 +164,8 @@ struct cell_view {
     unsigned requests;
     bool active;
     uint64_t idle_ns;
+    uint64_t
+        proven_txid; /* This much of epoch is proven, or more; 0: nothing of this residence is known to be. */
 };
 /* What it takes to shed cells, and what a scaler reads: counted, so that asking costs nothing. */
 struct cell_tally {
@@ -173,6 +175,11 @@ struct cell_tally {
     uint64_t idle; /* Of these, not active. */
     uint64_t activating, activation_waiting; /* With a permit, and waiting for one. */
     uint64_t capacity_waiting; /* With a permit, and waiting for a slot. */
+    /* Since the start: */
+    uint64_t handed_off, handoff_failed; /* Cells that another node took; that nobody took. */
+    uint64_t stops; /* Of code in cells. */
+    uint64_t route_refreshes; /* Looks that found a cell at another node. */
+    uint64_t published; /* Rows that are proven. */
     uint64_t shed; /* Let go of because memory was short, since the start. */
     uint64_t owned; /* Cells whose record names this node, in memory or not. */
     uint64_t inventoried; /* Shards: 1 when owned has those of earlier processes, too (fleet.md 9.5). */

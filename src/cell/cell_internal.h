@@ -235,6 +235,11 @@ struct cell {
     struct db *db;
     struct storage *storage;
     uint64_t txid, seq; /* Of the last row of this residence; 0: none. */
+    /* For those who look: a row, whose proof is looked for when the next one comes, and what was proven then.
+     */
+    struct {
+        uint64_t txid, seq, proven_txid;
+    } mark;
     /* Rows of an earlier residence that may not be in the prefix yet; txid 0: none. */
     struct {
         uint64_t epoch, txid, seq;
@@ -284,7 +289,8 @@ struct cell_shard {
     bool inventoried; /* Those of earlier processes are among them. */
     bool draining;
     unsigned window, handing;
-    uint64_t handed; /* Taken by another node. */
+    uint64_t handed, not_handed; /* Taken by another node; by nobody. */
+    uint64_t stops, route_refreshes; /* As of cell_tally. */
     struct cd_list going;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;

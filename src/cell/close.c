@@ -177,6 +177,13 @@ void cell_shard_unwind(struct cell_shard *s, struct io_op *op, io_done_fn *done)
 
 /* ---- Looking ---- */
 
+static uint64_t proven_txid(const struct cell *c)
+{
+    if (c->seq > 0 && cell_proven(c, c->seq))
+        return c->txid;
+    return c->mark.seq > 0 && cell_proven(c, c->mark.seq) ? c->mark.txid : c->mark.proven_txid;
+}
+
 void cell_shard_each(struct cell_shard *s, struct cd_str after,
                      bool (*each)(void *arg, const struct cell_view *v), void *arg)
 {
@@ -190,7 +197,8 @@ void cell_shard_each(struct cell_shard *s, struct cd_str after,
                               .epoch = c->epoch,
                               .requests = c->requests,
                               .active = cell_active(c),
-                              .idle_ns = cd_link_linked(&c->idle) ? now - c->used_ns : 0};
+                              .idle_ns = cd_link_linked(&c->idle) ? now - c->used_ns : 0,
+                              .proven_txid = proven_txid(c)};
         if (!each(arg, &v))
             return;
     }
@@ -204,6 +212,11 @@ struct cell_tally cell_shard_tally(const struct cell_shard *s)
                            .idle = s->idle_count,
                            .activating = s->activating,
                            .capacity_waiting = s->slot_waiters,
+                           .handed_off = s->handed,
+                           .handoff_failed = s->not_handed,
+                           .stops = s->stops,
+                           .route_refreshes = s->route_refreshes,
+                           .published = log_feed_proven(s->feed),
                            .shed = s->shed,
                            .owned = s->owned.count,
                            .inventoried = s->inventoried};

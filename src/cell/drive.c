@@ -252,6 +252,7 @@ void cell_stopped(struct cell *c)
 {
     CD_ASSERT(c->state.phase == CELL_STOPPING && c->shard->runtimes > 0);
     c->shard->runtimes--;
+    c->shard->stops++;
     c->doomed = false;
     c->user = NULL;
     c->pins = c->requests = 0;

@@ -135,6 +135,8 @@ static void offer(struct cell_flow *f)
         log_folder_released(s->o.folder, s->o.io, cd_str(o->scope), o->epoch);
     if (o->taken)
         taken(f, o);
+    else
+        s->not_handed++;
     cd_event(s->o.io, o->taken ? CD_DEBUG : CD_WARN, o->taken ? "cell_handed_off" : "cell_handoff_refused",
              CD_Z("scope", o->scope), CD_Z("to", o->session));
     cell_offer_free(o);

@@ -42,6 +42,7 @@ void cell_route_set(struct cell *c, const struct fleet_claim *found)
         c->retry_ns = io_now_ns(s->o.io) + AGAIN_MIN_NS;
         return;
     }
+    s->route_refreshes++;
     struct cell_route *r = cd_new(struct cell_route);
     r->cell = c;
     memcpy(r->target, found->live, sizeof r->target);

@@ -395,6 +395,8 @@ void cell_wire_park(struct cell_wire *w, bool parked)
     if (w->parked == parked)
         return;
     w->parked = parked;
+    for (; w->calls > 0; w->calls--)
+        cell_request_end(w->cell);
     if (parked)
         cell_unpin(w->cell);
     else

@@ -1,6 +1,7 @@
 /* cli/command.c: the command table, and how an invocation finds its command and ends. */
 #include "cli/command.h"
 
+#include "cli/cells.h"
 #include "cli/deploy.h"
 #include "cli/dev.h"
 #include "cli/diagnose.h"
@@ -40,10 +41,20 @@ static const struct cli_command commands[] = {
      CLI_SERVE_FLAGS | CLI_F(CLI_PEER) | CLI_F(CLI_READ_ONLY) | CLI_F(CLI_JSON), .needs_bucket = "diagnose",
      .check = cli_check_diagnose, .run = cli_diagnose},
     {"cell list", "[CLASS] [options]", "list cells", CLI_FLEET_FLAGS | CLI_LISTING_FLAGS, .max = 1,
-     .needs_bucket = "cell list", .check = cli_check_cell_list},
+     .needs_bucket = "cell list", .check = cli_check_cell_list, .run = cli_cell_list,
+     .more = "CLASS shows the cells of that class alone. A row is a cell's scope, in the order of the "
+             "bucket's keys; "
+             "a cell is there from the first time somebody called it. Without --all at most 1000 rows come, "
+             "and stderr "
+             "tells how to go on."},
     {"cell gc", "--dry-run [CLASS] [options]", "show which superseded epochs could go",
      CLI_FLEET_FLAGS | CLI_LISTING_FLAGS | CLI_F(CLI_DRY_RUN) | CLI_F(CLI_GRACE_SECS), .max = 1,
-     .needs_bucket = "cell gc", .check = cli_check_cell_gc},
+     .needs_bucket = "cell gc", .check = cli_check_cell_gc, .run = cli_cell_gc,
+     .more = "Reads the chain of each cell as a restore would, and shows the epochs below it that nothing "
+             "reads any "
+             "more, with their bytes. It deletes nothing: with CELLD_LTX_RETENTION_SECS above 0 the owners "
+             "of the "
+             "cells do."},
     {"d1 execute", "DATABASE [PROJECT] (--command SQL | --file PATH) [options]", "execute SQL in a database",
      CLI_ROUTED_FLAGS | CLI_F(CLI_COMMAND) | CLI_F(CLI_FILE), .min = 1, .max = 2, .needs_bucket = "d1",
      .check = cli_check_d1_execute},

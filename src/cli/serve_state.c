@@ -9,12 +9,14 @@
 #include "log/log.h"
 
 #define WAIT_NS IO_SEC(1)
+#define SCOPES_MAX 10000u /* That one answer names. */
 
 struct part { /* Of a shard. */
     struct query *query;
     struct cell_tally tally;
     uint64_t phase[CELL_PHASE_COUNT];
-    struct cd_buf residents; /* JSON strings with commas between them. */
+    unsigned scopes; /* Named in: */
+    struct cd_buf residents, published; /* JSON without the brackets. */
 };
 
 struct query {
@@ -32,11 +34,20 @@ static bool see(void *arg, const struct cell_view *v)
     struct part *p = arg;
     for (unsigned i = 0; i < CELL_PHASE_COUNT; i++)
         p->phase[i] += v->phase == cell_phase_name(i);
-    if (v->phase == cell_phase_name(CELL_RESIDENT) || v->phase == cell_phase_name(CELL_PROVING)) {
-        if (p->residents.len > 0)
-            cd_buf_add_byte(&p->residents, ',');
-        cd_json_quote(&p->residents, v->scope);
-    }
+    bool resident = v->phase == cell_phase_name(CELL_RESIDENT) || v->phase == cell_phase_name(CELL_PROVING);
+    if (!resident || p->scopes >= SCOPES_MAX / p->query->s->shards)
+        return true;
+    p->scopes++;
+    if (p->residents.len > 0)
+        cd_buf_add_byte(&p->residents, ',');
+    cd_json_quote(&p->residents, v->scope);
+    if (v->proven_txid == 0)
+        return true;
+    if (p->published.len > 0)
+        cd_buf_add_byte(&p->published, ',');
+    cd_json_quote(&p->published, v->scope);
+    cd_buf_addf(&p->published, ":{\"epoch\":%llu,\"txid\":%llu}", (unsigned long long)v->epoch,
+                (unsigned long long)v->proven_txid);
     return true;
 }
 
@@ -72,9 +83,27 @@ static void text(struct cd_json_out *o, const char *key, const char *value)
         cd_json_out_str(o, cd_str(value));
 }
 
+static void tell_scopes(const struct query *q, struct cd_json_out *o, const char *key, char open, char close,
+                        size_t member)
+{
+    struct cd_buf all = {0};
+    cd_buf_add_byte(&all, open);
+    for (unsigned i = 0; i < q->s->shards; i++) {
+        const struct cd_buf *some = (const void *)((const char *)&q->part[i] + member);
+        if (some->len > 0 && all.len > 1)
+            cd_buf_add_byte(&all, ',');
+        cd_buf_add_str(&all, cd_buf_str(some));
+    }
+    cd_buf_add_byte(&all, close);
+    cd_json_out_key(o, key);
+    cd_json_out_raw(o, cd_buf_str(&all));
+    cd_buf_deinit(&all);
+}
+
 static void tell_cells(const struct query *q, struct cd_json_out *o)
 {
     struct cell_tally t = {0};
+    unsigned scopes = 0;
     uint64_t phase[CELL_PHASE_COUNT] = {0};
     for (unsigned i = 0; i < q->s->shards; i++) {
         const struct part *p = &q->part[i];
@@ -83,15 +112,31 @@ static void tell_cells(const struct query *q, struct cd_json_out *o)
         t.activating += p->tally.activating;
         t.activation_waiting += p->tally.activation_waiting;
         t.capacity_waiting += p->tally.capacity_waiting;
+        t.resident += p->tally.resident;
+        t.owned += p->tally.owned;
+        t.inventoried += p->tally.inventoried;
+        t.handed_off += p->tally.handed_off;
+        t.handoff_failed += p->tally.handoff_failed;
+        t.stops += p->tally.stops;
+        t.route_refreshes += p->tally.route_refreshes;
+        t.published += p->tally.published;
+        scopes += p->scopes;
         for (unsigned k = 0; k < CELL_PHASE_COUNT; k++)
             phase[k] += p->phase[k];
     }
+    number(o, "owned_cells", t.inventoried == q->s->shards ? t.owned : IO_ABSENT);
     number(o, "occupied", t.occupied);
+    number(o, "quiescing", phase[CELL_QUIESCING]);
     number(o, "evicting", t.leaving);
     number(o, "restoring", t.activating + t.activation_waiting);
     number(o, "activating", t.activating);
     number(o, "activation_waiting", t.activation_waiting);
     number(o, "capacity_waiting", t.capacity_waiting);
+    number(o, "handed_off", t.handed_off);
+    number(o, "handoff_failed", t.handoff_failed);
+    number(o, "remote_route_refreshes", t.route_refreshes);
+    number(o, "publishes", t.published);
+    number(o, "stops", t.stops);
     cd_json_out_key(o, "phases");
     cd_json_out_object(o);
     for (unsigned i = 0; i < CELL_PHASE_COUNT; i++) {
@@ -99,17 +144,12 @@ static void tell_cells(const struct query *q, struct cd_json_out *o)
             number(o, cell_phase_name(i), phase[i]);
     }
     cd_json_out_end(o, '}');
-    struct cd_buf residents = {0};
-    cd_buf_add_byte(&residents, '[');
-    for (unsigned i = 0; i < q->s->shards; i++) {
-        if (q->part[i].residents.len > 0 && residents.len > 1)
-            cd_buf_add_byte(&residents, ',');
-        cd_buf_add_str(&residents, cd_buf_str(&q->part[i].residents));
+    tell_scopes(q, o, "residents", '[', ']', offsetof(struct part, residents));
+    tell_scopes(q, o, "published", '{', '}', offsetof(struct part, published));
+    if (scopes < phase[CELL_RESIDENT] + phase[CELL_PROVING]) {
+        cd_json_out_key(o, "truncated");
+        cd_json_out_bool(o, true);
     }
-    cd_buf_add_byte(&residents, ']');
-    cd_json_out_key(o, "residents");
-    cd_json_out_raw(o, cd_buf_str(&residents));
-    cd_buf_deinit(&residents);
 }
 
 static void tell_memory(const struct serve *s, struct cd_json_out *o)
@@ -168,6 +208,22 @@ static void tell_deployment(const struct serve *s, struct cd_json_out *o)
     cd_json_out_end(o, '}');
 }
 
+static void tell_drain(const struct serve *s, struct cd_json_out *o)
+{
+    uint64_t total = IO_MS(cli_num(&s->c->settings, CLI_SET_SHUTDOWN_TOTAL_MS));
+    uint64_t gone = io_now_ns(s->control) - s->stop_ns;
+    cd_json_out_key(o, "drain");
+    if (!s->stopping) {
+        cd_json_out_null(o);
+        return;
+    }
+    cd_json_out_object(o);
+    text(o, "mode", "handoff");
+    number(o, "started_ms", (uint64_t)io_wall_ms(s->control) - gone / IO_MS(1));
+    number(o, "total_ms_left", gone < total ? (total - gone) / IO_MS(1) : 0);
+    cd_json_out_end(o, '}');
+}
+
 static void answer(struct query *q)
 {
     struct serve *s = q->s;
@@ -185,6 +241,8 @@ static void answer(struct query *q)
     store_load_write(&o, &load);
     tell_log(s, &o);
     tell_deployment(s, &o);
+    tell_drain(s, &o);
+    text(&o, "version", CELLD_VERSION);
     text(&o, "fence", s->fenced ? "this process is fenced" : NULL);
     cd_json_out_end(&o, '}');
     cli_serve_answer(q->x, 200, cd_buf_str(&body));
@@ -196,8 +254,10 @@ static void settle(struct query *q)
 {
     if (q->waiting > 0 || io_busy(&q->timer.op))
         return;
-    for (unsigned i = 0; i < q->s->shards; i++)
+    for (unsigned i = 0; i < q->s->shards; i++) {
         cd_buf_deinit(&q->part[i].residents);
+        cd_buf_deinit(&q->part[i].published);
+    }
     cd_free(q);
 }
 

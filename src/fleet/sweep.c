@@ -8,6 +8,7 @@
 #define KEPT_MS INT64_C(86400000) /* The lease of an id that never comes again, after its end. */
 #define RETRY_MS 30000u /* Doubles up to 64 times. */
 #define NEVER INT64_MAX
+#define STRAYS_NS IO_SEC(3600) /* Between two looks for them. */
 
 /* A lease object as it was listed, whose log is gone. It is written anew by whoever takes the node id next.
  */
@@ -200,9 +201,31 @@ static int each_lease(struct fleet_sweep *s, const struct io_entry *e, void *arg
     return sweep_one(s, e, node) == IO_CANCELED ? IO_CANCELED : IO_OK;
 }
 
+/* node-cells/ is reserved and unused (2.1): what lies there is of nobody. */
+static int each_stray(struct fleet_sweep *s, const struct io_entry *e, void *arg)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    struct io_store del = {0};
+    (void)arg;
+    int rc = store_retry_delete(&del, s->io, s->bucket, e->key, &p);
+    if (rc == IO_OK)
+        cd_event(s->io, CD_INFO, "stray_deleted", CD_S("key", e->key));
+    return rc;
+}
+
+static int sweep_strays(struct fleet_sweep *s)
+{
+    if (!has_role(s) || io_now_ns(s->io) < s->strays_ns)
+        return IO_OK;
+    s->strays_ns = io_now_ns(s->io) + STRAYS_NS;
+    return each_entry(s, CD_STR("node-cells/"), 0, each_stray, NULL);
+}
+
 int fleet_sweep_pass(struct fleet_sweep *s)
 {
     int rc = each_entry(s, CD_STR(STORE_PREFIX_NODES), 0, each_lease, NULL);
+    if (rc != IO_CANCELED)
+        rc = sweep_strays(s);
     return rc == IO_CANCELED ? rc : IO_OK;
 }
 

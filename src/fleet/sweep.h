@@ -15,6 +15,7 @@ struct fleet_sweep {
     const bool *role; /* In: whether this node ends leases (the role of the waker). NULL: it does not. */
     /* Lease objects of which nothing is left to do now, as they were listed: key -> struct fleet_swept. */
     struct cd_map done;
+    uint64_t strays_ns; /* When node-cells/ is looked at next. */
 };
 void fleet_sweep_deinit(struct fleet_sweep *s);
 

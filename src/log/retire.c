@@ -3,6 +3,7 @@
  * Whoever finds rows of such an epoch in a log later, a recovery above all, must not bring it back: so
  * retired.json says first that they are gone, and only then they go. */
 #include "log/recover_internal.h"
+#include "log/restore.h"
 #include "log/shorten.h"
 #include "store/records.h"
 
@@ -116,5 +117,76 @@ int log_retire(struct log_shorten *s, struct cd_str session, uint64_t base, cons
 out:
     cd_free(object);
     cd_buf_deinit(&prefix);
+    return rc;
+}
+
+/* ---- What would go ---- */
+
+static int retired_read(struct log_retirable *g, uint64_t *below)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    struct io_store at = {0};
+    struct cd_buf key = {0};
+    store_key_retired_epochs(&key, g->scope);
+    *below = 0;
+    int rc = store_retry_get(&at, g->io, g->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
+    if (rc == IO_OK)
+        rc = store_retired_epochs_read(below, cd_buf_str(&at.body), &g->why);
+    else if (rc != IO_NOENT)
+        cd_buf_addf(&g->why, "%s: %s", cd_buf_cstr(&key), at.why);
+    cd_buf_deinit(&at.body);
+    cd_buf_deinit(&key);
+    return rc == IO_NOENT ? IO_OK : rc;
+}
+
+/* All of them: log_retire takes some at a pass. */
+static void pick_all(struct log_retirable *g, const struct ltx_object *object, size_t count)
+{
+    const struct ltx_keep keep = {.retention_ms = g->grace_ms > 0 ? g->grace_ms : 1};
+    uint64_t some[LTX_RETIRE_MAX];
+    size_t n, at = 0;
+    do {
+        n = ltx_retire_pick(object + at, count - at, g->base, object[count - 1].epoch, io_wall_ms(g->io),
+                            &keep, some);
+        g->epoch = cd_realloc(g->epoch, (g->epochs + n + 1) * sizeof *g->epoch);
+        memcpy(g->epoch + g->epochs, some, n * sizeof *some);
+        g->epochs += n;
+        while (n > 0 && at < count && object[at].epoch <= some[n - 1])
+            at++;
+    } while (n == LTX_RETIRE_MAX);
+    for (size_t i = 0; i < count; i++)
+        g->bytes += among(g->epoch, g->epochs, object[i].epoch) ? object[i].size : 0;
+}
+
+int log_retirable(struct log_retirable *g)
+{
+    struct log_shorten s = {.io = g->io, .bucket = g->bucket, .scope = g->scope};
+    struct ltx_chain chain = {0};
+    struct log_restore r = {.io = g->io, .bucket = g->bucket, .scope = g->scope, .chain = &chain};
+    struct ltx_object *object = NULL;
+    size_t count = 0;
+    uint64_t below = 0;
+    struct cd_buf prefix = {0};
+    ltx_key_cell(&prefix, g->scope);
+    int rc = log_restore(&r);
+    if (rc == IO_OK && r.end != LOG_RESTORE_DONE && r.end != LOG_RESTORE_NO_DATA) {
+        cd_buf_addf(&g->why, "%s", r.why);
+        rc = CD_ECORRUPT;
+    }
+    bool any = rc == IO_OK && r.end == LOG_RESTORE_DONE;
+    if (any)
+        rc = retired_read(g, &below);
+    if (any && rc == IO_OK)
+        rc = log_objects_list(&s, cd_buf_str(&prefix), &object, &count);
+    if (any && rc == IO_OK) {
+        g->base = ltx_retire_base(&chain);
+        if (below <= g->base && count > 0)
+            pick_all(g, object, count);
+    }
+    cd_buf_add_str(&g->why, cd_buf_str(&s.why));
+    cd_buf_deinit(&s.why);
+    cd_buf_deinit(&prefix);
+    cd_free(object);
+    ltx_chain_deinit(&chain);
     return rc;
 }

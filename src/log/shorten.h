@@ -30,6 +30,22 @@ CD_MUST_USE int log_compact(struct log_shorten *s, const struct ltx_keep *k);
  * record still names session and the epoch. retired.json says so first. */
 CD_MUST_USE int log_retire(struct log_shorten *s, struct cd_str session, uint64_t base,
                            const struct ltx_keep *k);
+/* What epoch GC may delete of a cell once it is older than a grace (5.13 step 5). In a fiber; writes nothing.
+ */
+struct log_retirable {
+    struct io *io; /* In */
+    struct io_bucket *bucket; /* In */
+    struct cd_str scope; /* In */
+    uint64_t grace_ms; /* In */
+    /* Out */
+    uint64_t base; /* Below it. */
+    uint64_t *epoch; /* Ascending; cd_free, after an error too. */
+    size_t epochs;
+    uint64_t bytes; /* Of their objects. */
+    struct cd_buf why; /* After an error, for people; owned by the caller. */
+};
+CD_MUST_USE int log_retirable(struct log_retirable *g);
+
 /* A whole image of txids 1..reach of the epoch. The caller knows that the prefix covers them. */
 CD_MUST_USE int log_image_put(struct log_shorten *s, uint64_t reach, struct cd_str body);
 

@@ -4,6 +4,8 @@
 
 #include "cell_node/node.h"
 #include "log/restore.h"
+#include "log/shorten.h"
+#include "store/records.h"
 
 /* ---- What a restore would read ---- */
 
@@ -115,6 +117,70 @@ static void test_epochs_that_nothing_reads_go_when_they_are_old(void **state)
     node_free();
 }
 
+struct gc {
+    struct log_retirable g;
+    bool done;
+};
+
+static void gc_flow(void *arg)
+{
+    struct gc *a = arg;
+    int rc = log_retirable(&a->g);
+    assert_int_equal(rc, IO_OK);
+    a->done = true;
+}
+
+static void gc_start(struct io *io, void *arg)
+{
+    struct gc *a = arg;
+    a->g.io = io;
+    a->g.bucket = io_bucket(io);
+    (void)io_spawn(io, "gc", gc_flow, a);
+}
+
+static bool gc_done(void *arg)
+{
+    return ((struct gc *)arg)->done;
+}
+
+static struct log_retirable gc(const char *scope, uint64_t grace_ms)
+{
+    struct gc a = {.g = {.scope = cd_str(scope), .grace_ms = grace_ms}};
+    sim_in_loop(node.node, 0, gc_start, &a);
+    assert_true(sim_run_until(node.sim, gc_done, &a, IO_SEC(60)));
+    cd_buf_deinit(&a.g.why);
+    cd_free(a.g.epoch);
+    return a.g; /* Its numbers. */
+}
+
+static void test_what_could_go_is_told_and_stays(void **state)
+{
+    (void)state;
+    node_open(NULL);
+    node.limits.keep.epochs = 2;
+    node.limits.keep.retention_ms = 0;
+    node_ready();
+    for (int i = 1; i <= 20; i++) {
+        assert_int_equal(node_ask("C:1", "add 1"), i);
+        node_evict("C:1");
+        node_run(200);
+    }
+    unsigned objects = node_keys("cells/C:1/ltx/");
+    struct log_retirable g = gc("C:1", 0);
+    assert_true(g.base > 2 && g.base <= node.epoch);
+    assert_true(g.epochs > 0 && g.epochs < g.base && g.bytes > 0);
+    assert_int_equal(gc("C:1", 3600 * 1000).epochs, 0);
+    assert_int_equal(gc("C:2", 0).epochs, 0); /* There is no such cell. */
+    assert_int_equal(node_keys("cells/C:1/ltx/"), objects);
+    /* A pass of a later owner goes before what we have read. */
+    struct cd_buf mark = {0};
+    store_retired_epochs_write(&mark, 99);
+    sim_store_put_truth(node.sim, CD_STR("cells/C:1/ltx/retired.json"), cd_buf_str(&mark));
+    cd_buf_deinit(&mark);
+    assert_int_equal(gc("C:1", 0).epochs, 0);
+    node_free();
+}
+
 static void test_an_image_is_made_of_an_open_database(void **state)
 {
     (void)state;
@@ -202,6 +268,7 @@ static void test_kept_files_stay_within_their_bound(void **state)
 
 CD_TESTS(chain, cmocka_unit_test(test_waking_writing_and_sleeping_leaves_a_short_chain),
          cmocka_unit_test(test_epochs_that_nothing_reads_go_when_they_are_old),
+         cmocka_unit_test(test_what_could_go_is_told_and_stays),
          cmocka_unit_test(test_an_image_is_made_of_an_open_database),
          cmocka_unit_test(test_objects_of_an_epoch_are_compacted),
          cmocka_unit_test(test_what_does_not_work_is_tried_again_later),

@@ -2,7 +2,7 @@
 // operations.md 5.6, 5.7.
 'use strict';
 const http = require('node:http');
-const { check, equal, ok, until, sleep, run } = require('./harness.cjs');
+const { check, equal, ok, until, sleep, run, spawn } = require('./harness.cjs');
 const { ask, project, deploy, node, fresh } = require('./cells_nodes.cjs');
 
 const HOLDER = (block) => `
@@ -162,7 +162,24 @@ check('operators see the cells of a node, activate one and evict one', async () 
     equal(s.deployment.script, 'cells');
     ok(s.node_load.sampled_ms > Date.now() - 5000, 'a sample');
     ok(s.node_load.rss_bytes >= s.node_load.in_use_bytes && s.node_load.open_fds < s.node_load.fd_limit, JSON.stringify(s.node_load));
-    equal(s.node_load.owned_cells, undefined); // Nobody has looked at the records of what is on the disk.
+    await until(async () => (await state()).owned_cells === 1, 'the records of what is on the disk were read');
+    await program.json('/a/add/0');
+    equal(await program.json('/a/add/1'), 1);
+    s = await state();
+    equal(s.published[scope].epoch, 1);
+    ok(s.published[scope].txid >= 1 && s.publishes >= 1, JSON.stringify(s));
+    equal(JSON.stringify([s.stops, s.handed_off, s.handoff_failed, s.remote_route_refreshes, s.drain]), '[0,0,0,0,null]');
+    await program.json('/a/add/-1');
+
+    const command = async (...words) => {
+        const p = spawn(process.argv[3], ['cell', ...words, '--bucket', bucket]);
+        equal(await p.exited, 0, p.stderr);
+        return [p.stdout, p.stderr];
+    };
+    equal(JSON.stringify(await command('list')), JSON.stringify([`${scope}\n`, '']));
+    equal(JSON.stringify(JSON.parse((await command('list', 'Holder', '--json'))[0])), JSON.stringify({ scope, class: 'Holder', id: scope.split(':')[1], reserved: false }));
+    equal((await command('list', '--all', '--after', scope))[1].replace(/\d+\.\d/, 'N'), '0 cells, 1 requests, N s\nno cells\n');
+    equal(JSON.stringify(await command('gc', '--dry-run')), JSON.stringify(['', 'no superseded epochs to delete\n']));
 
     const evict = async (status, error) => {
         const r = await call(`/evict/${scope}`, { method: 'POST' });
@@ -190,6 +207,16 @@ check('operators see the cells of a node, activate one and evict one', async () 
         equal(r.status, 400, path);
         equal(r.text, '{"error":"malformed_cell_scope"}');
     }
+    const other = await node(bucket, { name: 'other' }).ready();
+    await until(() => /internal listening/.test(other.stdout), 'the internal listener');
+    const elsewhere = await operator(other).call(`/cell/${scope}`);
+    equal(elsewhere.status, 307, elsewhere.text);
+    equal(elsewhere.json.route, 'remote');
+    equal(elsewhere.json.addr, program.stdout.match(/internal listening on (\S+)/)[1]);
+    ok(elsewhere.json.epoch >= 2 && elsewhere.json.peer_protocol === 1 && /\/[0-9a-f]{64}$/.test(elsewhere.json.node), elsewhere.text);
+    equal((await operator(other).state()).remote_route_refreshes, 1);
+    await other.stop();
+
     const wrong = await call('/cell/Nobody:1');
     equal(wrong.status, 503);
     ok(/no script has the class/.test(wrong.json.error), wrong.text);

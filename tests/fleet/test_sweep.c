@@ -195,6 +195,41 @@ static void test_a_lease_that_was_taken_meanwhile_is_left_alone(void **state)
     sim_free(g.sim);
 }
 
-CD_TESTS(sweep, cmocka_unit_test(test_leases_of_the_dead_end_and_those_of_made_ids_go_after_a_day),
+static unsigned strays(struct stage *g)
+{
+    unsigned n = 0;
+    sim_store_each(g->sim, CD_STR("node-cells/"), one_more, &n);
+    return n;
+}
+
+static void test_what_lies_below_node_cells_goes(void **state)
+{
+    (void)state;
+    struct stage g = {.sim = sim_new(NULL), .rc = -1};
+    bool role = false;
+    g.node = sim_node(g.sim, &(struct sim_node_opts){.name = "n1"});
+    sim_run_for(g.sim, 1);
+    struct io *io = sim_io(g.node, 0);
+    (void)snprintf(g.self.node, sizeof g.self.node, "a");
+    g.self.authority = &g.authority;
+    g.sweep = (struct fleet_sweep){.io = io, .bucket = sim_bucket(io, ""), .self = &g.self, .role = &role};
+    sim_store_put_truth(g.sim, CD_STR("node-cells/a/Room:1"), CD_STR("x"));
+    sim_store_put_truth(g.sim, CD_STR("node-cells/b"), CD_STR("x"));
+    pass(&g);
+    assert_int_equal(strays(&g), 2); /* That is for who has the role. */
+    role = true;
+    sim_store_rule(g.sim,
+                   &(struct sim_store_rule){.effect = SIM_STORE_DOWN, .op = "delete", .for_ns = IO_SEC(60)});
+    pass(&g);
+    assert_int_equal(strays(&g), 2);
+    sim_run_for(g.sim, IO_SEC(3600));
+    pass(&g);
+    assert_int_equal(strays(&g), 0);
+    fleet_sweep_deinit(&g.sweep);
+    sim_free(g.sim);
+}
+
+CD_TESTS(sweep, cmocka_unit_test(test_what_lies_below_node_cells_goes),
+         cmocka_unit_test(test_leases_of_the_dead_end_and_those_of_made_ids_go_after_a_day),
          cmocka_unit_test(test_a_lease_that_was_taken_meanwhile_is_left_alone),
          cmocka_unit_test(test_what_a_later_process_of_the_same_id_writes_is_no_leftover))
