@@ -299,8 +299,14 @@ static void control_boot(struct cells_life *l, struct io *io)
                                                          .folded = on_folded,
                                                          .arg = l});
     cell_tunnels_join(l->tunnels, io, l->node);
-    l->handoff = cell_handoff_new(&(struct cell_handoff_opts){
-        .io = io, .router = l->router, .node = l->node, .load = on_load, .arg = l});
+    l->handoff = cell_handoff_new(&(struct cell_handoff_opts){.io = io,
+                                                              .router = l->router,
+                                                              .node = l->node,
+                                                              .ttl_ms = o->sole ? 0 : o->ttl_ms,
+                                                              .interval_ms = o->balance_ms,
+                                                              .activations = 16,
+                                                              .load = on_load,
+                                                              .arg = l});
 }
 
 static void on_answer(void *arg, struct cd_str scope, struct cd_str text)

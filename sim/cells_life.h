@@ -30,6 +30,7 @@ struct cells_life_opts {
     const struct cell_code *code;
     void *code_arg;
     uint64_t ttl_ms, waker_ms, fold_ms;
+    uint64_t balance_ms; /* CELLD_REBALANCE_INTERVAL_MS */
     unsigned pipeline;
     bool sole;
     uint64_t batch_bytes, fold_rows, fold_slots, fold_cache, fold_range; /* 0: as in production. */

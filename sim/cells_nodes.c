@@ -174,6 +174,7 @@ static struct cells_life *new_life(struct cells_place *p)
         .ttl_ms = scn_get(s, SCN_FLEET_TTL) / IO_MS(1),
         .waker_ms = scn_get(s, SCN_CELLS_WAKER) / IO_MS(1),
         .fold_ms = scn_get(s, SCN_CELLS_FOLD) / IO_MS(1),
+        .balance_ms = scn_get(s, SCN_CELLS_BALANCE) / IO_MS(1),
         .pipeline = (unsigned)scn_get(s, SCN_CELLS_PIPELINE),
         .releases = RELEASES,
         .resident_max = (unsigned)scn_get(s, SCN_CELLS_RESIDENT),

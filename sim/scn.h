@@ -118,6 +118,7 @@ enum scn_kind {
     X(CELLS_COMPACT, SCN_CELLS, "compact", SCN_COUNT, 256, 0, 100000, NULL)                                  \
     X(CELLS_RETENTION, SCN_CELLS, "retention", SCN_TIME, 0, 0, 3600 * S, NULL)                               \
     X(CELLS_CACHE, SCN_CELLS, "cache", SCN_BYTES, 1 << 30, 0, 1 << 30, NULL)                                 \
+    X(CELLS_BALANCE, SCN_CELLS, "balance", SCN_TIME, 0, 0, 600 * S, NULL)                                    \
     X(CELLS_RESIDENT, SCN_CELLS, "resident", SCN_COUNT, 1000, 1, 100000, NULL)                               \
     X(CELLS_REQUESTS, SCN_CELLS, "requests", SCN_COUNT, 64, 1, 1000, NULL)                                   \
     X(CELLS_ACTIVATIONS, SCN_CELLS, "activations", SCN_COUNT, 16, 1, 1000, NULL)                             \

@@ -179,6 +179,7 @@ static void draw_cell_limits(struct scn *s, struct cd_rng *r)
     draw_fault(s, r, SCN_CELLS_COMPACT, 1, 64);
     draw_fault(s, r, SCN_CELLS_RETENTION, 100 * MS, 60 * S);
     draw_fault(s, r, SCN_CELLS_CACHE, 1 << 10, 1 << 20);
+    draw_fault(s, r, SCN_CELLS_BALANCE, 500 * MS, 10 * S);
 }
 
 static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)

@@ -59,6 +59,9 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
         cell_route_set(f->cell, out);
         f->event = CELL_EV_REMOTE;
         return false;
+    case FLEET_CLAIM_LOOKED:
+        fail(f, true, "the cell could not be claimed", "the node is stopping");
+        return false;
     case FLEET_CLAIM_REFUSED:
     case FLEET_CLAIM_FAILED: fail(f, true, "the cell could not be claimed", out->why); return false;
     }

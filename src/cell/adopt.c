@@ -75,6 +75,7 @@ static void arrived(struct io *at, struct io_msg *m)
     o->epoch = a->epoch;
     o->adopted = true;
     o->entries = true;
+    o->used_ns = io_now_ns(at);
     c->epoch = a->epoch;
     CD_MARK("cell.adopted");
     c->look = c->look || a->wanted; /* Those who wait for it are on their way. */

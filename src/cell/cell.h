@@ -182,6 +182,7 @@ struct cell_tally {
     uint64_t published; /* Rows that are proven. */
     uint64_t shed; /* Let go of because memory was short, since the start. */
     uint64_t owned; /* Cells whose record names this node, in memory or not. */
+    uint64_t rebalanced, rebalance_failed; /* Of these, for even shares (fleet.md 9.9). */
     uint64_t inventoried; /* Shards: 1 when owned has those of earlier processes, too (fleet.md 9.5). */
 };
 struct cell_tally cell_shard_tally(const struct cell_shard *s);

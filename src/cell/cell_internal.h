@@ -84,6 +84,7 @@ void cell_wire_untake(struct cell_wire *w, struct cd_buf *bytes);
 struct cell_owned {
     uint64_t epoch;
     bool adopted; /* By a handoff, and never activated since. */
+    bool inherited; /* The same, by an earlier process of this node. */
     bool entries; /* As of the cell: an adopted one is not in memory. */
     char token[IO_TOKEN_MAX]; /* Of its record as this session wrote it. */
     /* Its alarm as the last residence left it. Unknown after a reset, or when the owner before did not say:
@@ -91,6 +92,7 @@ struct cell_owned {
     bool known, armed;
     int64_t due_ms;
     uint64_t inst_seq;
+    uint64_t used_ns; /* When it was in use last, or came here; 0: before this process. */
 };
 
 /* A cell on its way to another node: made by the shard, filled in on the control loop. */
@@ -99,6 +101,7 @@ struct cell_offer {
     struct cell_router *router;
     unsigned loop;
     bool abandoned, answered;
+    bool balance; /* Only to have shares even; else because this node stops. */
     struct io_signal answer;
     char *scope; /* owned */
     uint64_t epoch; /* It was released at. */
@@ -128,6 +131,19 @@ struct cell_adoption {
 CD_MUST_USE int cell_adoption_tell(struct cell_router *r, struct io *io, struct cd_str scope, uint64_t epoch,
                                    const struct cell_owned *alarm, bool wanted, uint64_t deadline_ns);
 
+/* A cell that has no room here asks where there is some: to the control loop and back (balance.c). */
+struct cell_place {
+    struct io_msg msg;
+    struct cd_link link;
+    struct cell_router *router;
+    unsigned loop;
+    bool abandoned, answered;
+    struct io_signal answer;
+    bool found; /* Out, with: */
+    char session[STORE_SESSION_MAX + 1], addr[STORE_ADDR_MAX + 1];
+};
+void cell_place_free(struct cell_place *p);
+
 /* A call, or a look (wire NULL), on its way to the loop of its scope. */
 struct cell_order {
     struct io_msg msg;
@@ -148,6 +164,11 @@ struct cell_router {
     struct cell_handoff *handoff; /* NULL: nobody adopts. */
     /* On any loop: a cell that was given back looks for a node; the answer comes to o->answer. */
     void (*offer)(struct cell_router *r, struct io *from, struct cell_offer *o);
+    /* On any loop: a node with room is looked for; the answer comes to p->answer. NULL: there are no others.
+     */
+    void (*place)(struct cell_router *r, struct io *from, struct cell_place *p);
+    /* On any loop: the node of that session took none. NULL: nobody asks. */
+    void (*place_refused)(struct cell_router *r, struct io *from, const char *session);
     struct cell_tunnels *tunnels; /* NULL: this node knows no other. */
     _Atomic unsigned shortening; /* Attempts of all shards that run. */
     struct cell_shard *shard[]; /* By loop; each slot is touched by its own loop only. */
@@ -230,6 +251,7 @@ struct cell {
     bool why_retryable, why_reset;
     uint64_t used_ns; /* When it was last active. */
     uint64_t retry_ns; /* In CELL_RECOVERING. */
+    uint64_t placed_ns; /* In CELL_WAITING_SLOT: when it was looked for elsewhere last; 0: not yet. */
     struct cd_buf why; /* Of a reset. */
     /* The database (body.c). */
     struct db *db;
@@ -291,6 +313,7 @@ struct cell_shard {
     unsigned window, handing;
     uint64_t handed, not_handed; /* Taken by another node; by nobody. */
     uint64_t stops, route_refreshes; /* As of cell_tally. */
+    uint64_t rebalanced, rebalance_failed; /* Of these, so that shares are even. */
     struct cd_list going;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;
@@ -438,6 +461,12 @@ void cell_offer(struct cell *c); /* DO_OFFER */
 bool cell_quiet(const struct cell *c); /* What it had accepted has ended; its log goes on. */
 void cell_leaving_turn(struct cell *c); /* One cell of a shard that drains. */
 void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the window; look: for new ones. */
+/* place.c */
+void cell_look_elsewhere(struct cell_shard *s); /* For those who wait for a slot in vain. */
+unsigned cell_lookers(const struct cell_shard *s); /* Of these, those whose look has not ended. */
+void cell_refuse_placed(struct cell_shard *s, struct cd_list *queue); /* What was sent here for our room. */
+/* Begins to give up to count dormant cells to other nodes, the longest unused first. */
+void cell_shard_donate(struct cell_shard *s, unsigned count);
 /* evict.c: folded up to at, a successor could restore it (5.8); the record goes to nobody. */
 CD_MUST_USE bool cell_restorable(struct cell_flow *f, uint64_t epoch, uint64_t txid,
                                  struct log_restore *plan);

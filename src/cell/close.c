@@ -219,6 +219,8 @@ struct cell_tally cell_shard_tally(const struct cell_shard *s)
                            .published = log_feed_proven(s->feed),
                            .shed = s->shed,
                            .owned = s->owned.count,
+                           .rebalanced = s->rebalanced,
+                           .rebalance_failed = s->rebalance_failed,
                            .inventoried = s->inventoried};
     for (struct cd_link *k = cd_list_first(&s->permits); k != NULL; k = cd_list_next(&s->permits, k))
         t.activation_waiting++;
@@ -272,6 +274,6 @@ void cell_check(struct cell_shard *s)
     }
     CD_ASSERT(slots == s->slots && slots <= s->o.limits.resident_max);
     CD_ASSERT(permits == s->activating && permits <= s->o.limits.activations_max);
-    CD_ASSERT(handing == s->handing && handing <= (s->draining ? s->window : 0));
+    CD_ASSERT(handing == s->handing && handing <= s->window);
     CD_ASSERT(leaving == s->evicting && waiters == s->slot_waiters && idle == s->idle_count);
 }

@@ -122,8 +122,10 @@ static void act(struct cell *c, unsigned todo)
         s->slots--;
     if (todo & CELL_DO_WANT_PERMIT)
         cd_list_push(&s->permits, &c->queue);
-    if (todo & CELL_DO_WANT_SLOT)
+    if (todo & CELL_DO_WANT_SLOT) {
+        c->placed_ns = 0;
         cd_list_push(&s->slot_queue, &c->queue);
+    }
     if (todo & CELL_DO_ACTIVATE)
         cell_activate(c);
     if (todo & CELL_DO_RETRY_LATER) {
@@ -180,6 +182,8 @@ void cell_feed(struct cell *c, enum cell_event e)
     unsigned todo = cell_step(&c->state, e);
     const char *wrong = cell_state_check(&c->state);
     CD_ASSERT(wrong == NULL);
+    if (e == CELL_EV_LOOKED)
+        cell_shard_pump(s); /* Now room is to be made for it. */
     if (before != c->state.phase && (before == CELL_RECOVERING || before == CELL_REMOTE))
         cd_link_remove(&c->queue);
     if (before == CELL_REMOTE && c->state.phase != CELL_REMOTE)

@@ -3,9 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cell/cell_internal.h"
-#include "fleet/drain.h"
-#include "fleet/node.h"
+#include "cell/handoff_internal.h"
 
 #define PATH "/peer/adopt"
 #define OPERATION_NS IO_SEC(15) /* Of an adoption, at either end. */
@@ -13,32 +11,6 @@
 #define POLL_NS IO_MS(10)
 #define LEASES_NS IO_SEC(2) /* How old what is known of the peers may be. */
 #define TOKEN_RETRY_NS IO_SEC(1)
-
-/* One goes to each loop and comes back. */
-struct poll {
-    struct io_msg msg;
-    struct cell_handoff *handoff;
-    bool away;
-    struct cell_drained drained;
-};
-
-struct cell_handoff {
-    struct cell_handoff_opts o;
-    struct io_bucket *bucket;
-    const struct fleet_self *self;
-    bool draining, cut;
-    bool gone; /* Freed as soon as nothing is on its way. */
-    unsigned window; /* Of a shard. */
-    unsigned offers; /* That are being made. */
-    struct io_signal news;
-    struct fleet_receiver receiver[FLEET_RECEIVERS_MAX];
-    unsigned receivers;
-    uint64_t read_ns; /* When. */
-    struct cd_buf baseline;
-    uint64_t handed, left;
-    unsigned loops;
-    struct poll poll[]; /* By loop; that of the control loop is not used. */
-};
 
 static bool away(const struct cell_handoff *h)
 {
@@ -49,11 +21,10 @@ static bool away(const struct cell_handoff *h)
     return false;
 }
 
-/* A poll came back, or an offer ended. */
-static void news(struct cell_handoff *h)
+void cell_handoff_news(struct cell_handoff *h)
 {
     io_signal_wake(&h->news, IO_OK);
-    if (!h->gone || h->offers > 0 || away(h))
+    if (!h->gone || h->offers > 0 || h->balancing != NULL || away(h))
         return;
     cd_buf_deinit(&h->baseline);
     cd_free(h);
@@ -187,7 +158,7 @@ static void request(struct cd_buf *out, const struct cell_offer *o, const char *
         cd_json_out_null(&j);
     }
     cd_json_out_key(&j, "reason");
-    cd_json_out_str(&j, CD_STR("drain"));
+    cd_json_out_str(&j, o->balance ? CD_STR("rebalance") : CD_STR("drain"));
     cd_json_out_key(&j,
                     "token"); /* These two are hints: without them the peer reads, and waits for a call. */
     cd_json_out_str(&j, cd_str(o->alarm.token));
@@ -218,6 +189,7 @@ static void offer_to(struct cell_handoff *h, struct cell_offer *o, struct fleet_
                                    .body = cd_buf_str(&body),
                                    .deadline_ns = io_now_ns(h->o.io) + OPERATION_NS};
     to->cells++;
+    to->room--;
     int rc = fleet_peer_call(fleet_node_caller(h->o.node), &call);
     o->taken = rc == IO_OK && took(o, &call);
     if (o->taken) {
@@ -225,6 +197,8 @@ static void offer_to(struct cell_handoff *h, struct cell_offer *o, struct fleet_
         o->until_ms = r.until_ms;
         memcpy(o->session, r.session, sizeof o->session);
         memcpy(o->addr, r.peer.addr, sizeof o->addr);
+        if (o->balance)
+            fleet_sample_gave(&h->sample, cd_str(r.session));
     }
     for (unsigned i = 0; !o->taken && i < h->receivers; i++) {
         if (strcmp(h->receiver[i].session, r.session) == 0)
@@ -253,14 +227,14 @@ static void offer_flow(void *arg)
     }
     answer(h->o.io, o);
     h->offers--;
-    news(h);
+    cell_handoff_news(h);
 }
 
 static void offered(struct io *at, struct io_msg *m)
 {
     struct cell_offer *o = CD_CONTAINER(m, struct cell_offer, msg);
     struct cell_handoff *h = o->router->handoff;
-    if (h == NULL || !h->draining || h->cut) {
+    if (h == NULL || h->draining == o->balance || h->cut) {
         answer(at, o);
         return;
     }
@@ -282,15 +256,15 @@ static void offer(struct cell_router *r, struct io *from, struct cell_offer *o)
 
 static void back(struct io *at, struct io_msg *m)
 {
-    struct poll *p = CD_CONTAINER(m, struct poll, msg);
+    struct cell_poll *p = CD_CONTAINER(m, struct cell_poll, msg);
     (void)at;
     p->away = false;
-    news(p->handoff);
+    cell_handoff_news(p->handoff);
 }
 
 static void there(struct io *at, struct io_msg *m)
 {
-    struct poll *p = CD_CONTAINER(m, struct poll, msg);
+    struct cell_poll *p = CD_CONTAINER(m, struct cell_poll, msg);
     struct cell_shard *s = p->handoff->o.router->shard[io_loop_index(at)];
     p->drained = (struct cell_drained){.handed = p->drained.handed};
     if (s != NULL) {
@@ -359,12 +333,14 @@ static int go_on(struct cell_handoff *h, struct fleet_drain_token *t, uint64_t e
 {
     struct io *io = h->o.io;
     uint64_t moved_ns = io_now_ns(io), handed = 0;
+    h->view.token = t->held ? "held" : "none";
     int rc = ask(h);
     while (rc == IO_OK && h->left > 0 && !h->cut) {
         uint64_t now = io_now_ns(io);
         if (h->handed != handed)
             moved_ns = now;
         handed = h->handed;
+        h->stalled_ns = patience_ns > UINT64_MAX - moved_ns ? IO_FOREVER : moved_ns + patience_ns;
         if (now >= end_ns || now - moved_ns >= patience_ns) {
             cd_event(io, CD_WARN, "shutdown_handoff_stalled", CD_U("left", h->left),
                      CD_U("handed_off", handed));
@@ -394,6 +370,11 @@ void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t tota
     struct fleet_drain_token t = {.io = io, .bucket = h->bucket, .node = cd_str(h->self->node)};
     CD_ASSERT(!h->draining);
     h->draining = true;
+    h->view = (struct cell_handoff_view){.draining = true, .started_ms = io_wall_ms(io), .token = "waiting"};
+    h->over_ns = h->stalled_ns = after(start_ns, total_ms);
+    cell_balance_end(h);
+    while (h->balancing != NULL && wait_news(h) == IO_OK) {
+    }
     h->window = window / (h->loops - 1) > 0 ? window / (h->loops - 1) : 1;
     if (fleet_node_caller(h->o.node) == NULL || !fleet_authoritative(h->self->authority, io_now_ns(io)))
         return;
@@ -417,6 +398,20 @@ void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t tota
     cd_event(io, CD_INFO, "shutdown_handed_off", CD_U("cells", h->handed), CD_U("left", h->left));
 }
 
+static uint64_t left_ms(const struct cell_handoff *h, uint64_t until_ns)
+{
+    uint64_t now = io_now_ns(h->o.io);
+    return until_ns > now ? (until_ns - now) / IO_MS(1) : 0;
+}
+
+struct cell_handoff_view cell_handoff_view(const struct cell_handoff *h)
+{
+    struct cell_handoff_view v = h->view;
+    v.no_progress_ms_left = left_ms(h, h->stalled_ns);
+    v.total_ms_left = left_ms(h, h->over_ns);
+    return v;
+}
+
 /* ---- Life ---- */
 
 struct cell_handoff *cell_handoff_new(const struct cell_handoff_opts *o)
@@ -432,6 +427,8 @@ struct cell_handoff *cell_handoff_new(const struct cell_handoff_opts *o)
     io_signal_init(&h->news);
     o->router->handoff = h;
     o->router->offer = offer;
+    if (o->ttl_ms > 0)
+        cell_balance_start(h);
     fleet_peer_server_route(
         fleet_node_peers(o->node),
         &(struct fleet_peer_route){.method = "POST", .path = PATH, .handle = endpoint, .arg = h});
@@ -444,5 +441,6 @@ void cell_handoff_free(struct cell_handoff *h)
         return;
     h->o.router->handoff = NULL;
     h->cut = h->gone = true;
-    news(h);
+    cell_balance_end(h);
+    cell_handoff_news(h);
 }

@@ -18,6 +18,10 @@ struct cell_handoff_opts {
     struct io *io; /* The control loop. */
     struct cell_router *router; /* Borrowed, with the node, until cell_handoff_free. */
     struct fleet_node *node; /* Just started. */
+    uint64_t ttl_ms; /* CELLD_TTL_MS; 0: cells are handed off only, not placed and balanced (a node without
+                        others). */
+    uint64_t interval_ms; /* CELLD_REBALANCE_INTERVAL_MS */
+    uint64_t activations; /* CELLD_ACTIVATIONS */
     void (*load)(void *arg,
                  struct store_load *load); /* As of fleet_node_opts: a node short of memory takes none. */
     void *arg;
@@ -29,6 +33,14 @@ struct cell_handoff *cell_handoff_new(const struct cell_handoff_opts *o);
  * nobody takes any for too long, or the time of total_ms (CELLD_SHUTDOWN_TOTAL_MS) since start_ns is over.
  * Returns at once when there is nobody to take them. The shards are to be closed next. */
 void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t total_ms, unsigned window);
+/* How that goes, for people. On the control loop. */
+struct cell_handoff_view {
+    bool draining; /* Else the rest says nothing. */
+    int64_t started_ms;
+    const char *token; /* "waiting", "held", "none" */
+    uint64_t no_progress_ms_left, total_ms_left;
+};
+struct cell_handoff_view cell_handoff_view(const struct cell_handoff *h);
 void cell_handoff_free(struct cell_handoff *h); /* When the node has stopped and no shard is left. */
 
 /* An offer of a peer, in a fiber. For the endpoint, and for tests. */

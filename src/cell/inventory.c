@@ -61,7 +61,8 @@ static void enter(struct cell_shard *s, const struct inventory *v)
             remove_empty(s, v->scope[i]);
         if (v->epoch[i] == 0 || cell_owned(s, scope, false) != NULL)
             continue; /* It was claimed meanwhile. */
-        *cell_owned(s, scope, true) = (struct cell_owned){.epoch = v->epoch[i], .entries = true};
+        *cell_owned(s, scope, true) =
+            (struct cell_owned){.epoch = v->epoch[i], .inherited = true, .entries = true};
         found++;
     }
     if (found > 0)

@@ -103,6 +103,8 @@ static void add(struct cell_tally *to, const struct cell_tally *t)
     to->shed += t->shed;
     to->owned += t->owned;
     to->inventoried += t->inventoried;
+    to->rebalanced += t->rebalanced;
+    to->rebalance_failed += t->rebalance_failed;
 }
 
 static void read_usage(struct cell_keeper *k)

@@ -43,6 +43,7 @@ void cell_owned_note(struct cell *c)
     o->due_ms = a.armed ? a.due_ms : 0;
     o->inst_seq = a.inst_seq;
     o->entries = c->entries;
+    o->used_ns = c->used_ns;
     c->leave = *o;
 }
 
@@ -95,6 +96,7 @@ static void taken(struct cell_flow *f, const struct cell_offer *o)
 {
     struct cell_shard *s = f->shard;
     s->handed++;
+    s->rebalanced += o->balance;
     if (f->cell == NULL)
         return;
     struct fleet_claim found = {.end = FLEET_CLAIM_REMOTE, .epoch = o->taken_epoch, .until_ms = o->until_ms};
@@ -119,6 +121,7 @@ static void offer(struct cell_flow *f)
     o->epoch = f->cell->leave.epoch;
     o->alarm = f->cell->leave;
     o->wanted = !cd_list_empty(&f->cell->calls);
+    o->balance = !s->draining;
     io_signal_init(&o->answer);
     if (r->offer != NULL) {
         struct io_op op = {0};
@@ -133,10 +136,12 @@ static void offer(struct cell_flow *f)
     bool settled = o->alarm.known && (o->taken || !o->alarm.armed || enter(s, o));
     if (settled)
         log_folder_released(s->o.folder, s->o.io, cd_str(o->scope), o->epoch);
-    if (o->taken)
+    if (o->taken) {
         taken(f, o);
-    else
+    } else {
         s->not_handed++;
+        s->rebalance_failed += o->balance;
+    }
     cd_event(s->o.io, o->taken ? CD_DEBUG : CD_WARN, o->taken ? "cell_handed_off" : "cell_handoff_refused",
              CD_Z("scope", o->scope), CD_Z("to", o->session));
     cell_offer_free(o);
@@ -201,13 +206,14 @@ static void look(struct cell_shard *s)
 void cell_drain_go_on(struct cell_shard *s, bool again)
 {
     struct cd_link *k;
-    if (!s->draining || s->closing || s->fenced)
+    if ((!s->draining && cd_list_empty(&s->going)) || s->closing || s->fenced)
         return;
-    if (again && cd_list_empty(&s->going))
+    if (s->draining && again && cd_list_empty(&s->going))
         look(s);
     while (s->handing < s->window && (k = cd_list_pop(&s->going)) != NULL) {
         struct cell *c = CD_CONTAINER(k, struct cell, going);
-        if (may_go(c) && (c->flow == NULL || c->state.phase == CELL_PROVING) &&
+        bool needed = !s->draining && (cell_phase_awake(c->state.phase) || cell_active(c));
+        if (!needed && may_go(c) && (c->flow == NULL || c->state.phase == CELL_PROVING) &&
             cell_owned(s, cd_str(c->scope), false) != NULL) {
             c->release = c->shed = false;
             cell_feed(c, CELL_EV_HAND_OFF);
@@ -220,7 +226,9 @@ void cell_shard_drain(struct cell_shard *s, unsigned window)
     if (s->draining || s->closing || s->fenced)
         return;
     s->draining = true;
-    s->window = window == 0 ? 1 : window;
+    s->window = window > s->handing ? window
+                : s->handing > 0    ? s->handing
+                                    : 1; /* Some may be given away now. */
     look(s);
     cell_shard_pump(s);
     cell_shard_stir(s);
@@ -229,6 +237,7 @@ void cell_shard_drain(struct cell_shard *s, unsigned window)
 struct cell_drained cell_shard_drained(const struct cell_shard *s)
 {
     uint64_t owned = s->owned.count; /* What is being released is among them; what is being adopted is not. */
-    return (struct cell_drained){.left = s->fenced || s->closing ? 0 : owned + s->handing + s->activating,
+    uint64_t moving = CD_PLANT("cell.drain_forgets_offers") ? 0 : s->handing;
+    return (struct cell_drained){.left = s->fenced || s->closing ? 0 : owned + moving + s->activating,
                                  .handed = s->handed};
 }

@@ -51,7 +51,8 @@ static unsigned fence(struct cell_state *s)
         s->handoff = false;
         return CELL_DO_FAIL_CALLS;
     case CELL_WAITING_PERMIT:
-    case CELL_WAITING_SLOT: return sleep_as(s, CELL_FENCED) | CELL_DO_LEAVE_QUEUE | CELL_DO_FAIL_CALLS;
+    case CELL_WAITING_SLOT:
+        return sleep_as(s, CELL_FENCED) | CELL_DO_LEAVE_QUEUE | CELL_DO_CANCEL_FLOW | CELL_DO_FAIL_CALLS;
     case CELL_CLAIMING:
     case CELL_FOLDING:
     case CELL_RESTORING:
@@ -78,7 +79,9 @@ static unsigned wait_for_permit(struct cell_state *s)
 static unsigned step_waiting(struct cell_state *s, enum cell_event e)
 {
     if (e == CELL_EV_GIVE_UP)
-        return sleep_as(s, CELL_INACTIVE) | CELL_DO_LEAVE_QUEUE;
+        return sleep_as(s, CELL_INACTIVE) | CELL_DO_LEAVE_QUEUE | CELL_DO_CANCEL_FLOW;
+    if (e == CELL_EV_REMOTE && s->phase == CELL_WAITING_SLOT) /* It needs no room here (place.c). */
+        return sleep_as(s, CELL_REMOTE) | CELL_DO_LEAVE_QUEUE | CELL_DO_FORWARD;
     if (e == CELL_EV_PERMIT && s->phase == CELL_WAITING_PERMIT) {
         s->permit = true;
         s->phase = CELL_WAITING_SLOT;
@@ -87,7 +90,7 @@ static unsigned step_waiting(struct cell_state *s, enum cell_event e)
     if (e == CELL_EV_SLOT && s->phase == CELL_WAITING_SLOT) {
         s->slot = true;
         s->phase = CELL_CLAIMING;
-        return CELL_DO_ACTIVATE;
+        return CELL_DO_CANCEL_FLOW | CELL_DO_ACTIVATE;
     }
     return 0;
 }
@@ -199,8 +202,8 @@ static unsigned step_handoff(struct cell_state *s, enum cell_event e)
         return sleep_as(s, CELL_DORMANT);
     if (e == CELL_EV_REMOTE && s->phase == CELL_ADOPTING)
         return sleep_as(s, CELL_REMOTE) | CELL_DO_FORWARD;
-    if (e == CELL_EV_FAILED && s->phase == CELL_ADOPTING) /* Nobody took it: anybody may claim it. */
-        return sleep_as(s, CELL_INACTIVE) | CELL_DO_FAIL_CALLS;
+    if (e == CELL_EV_FAILED && s->phase == CELL_ADOPTING) /* Nobody took it: anybody may claim it, we too. */
+        return sleep_as(s, CELL_INACTIVE);
     return 0;
 }
 

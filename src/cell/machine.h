@@ -40,6 +40,7 @@ enum cell_event {
     CELL_EV_GIVE_UP, /* Nothing waits any more. */
     CELL_EV_PERMIT, /* Its turn to activate. */
     CELL_EV_SLOT, /* There is room for it. */
+    CELL_EV_LOOKED, /* No other node has it, or takes it: it goes on waiting for room. */
     CELL_EV_CLAIMED, /* It is ours at a new epoch. */
     CELL_EV_REMOTE, /* Another node that lives has it. */
     CELL_EV_RECOVERING, /* Its dead owner's log is not recovered yet. */

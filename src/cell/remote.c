@@ -79,9 +79,11 @@ bool cell_only_foreign(const struct cell *c)
 {
     if (c->wake || c->look || cd_list_empty(&c->calls))
         return false;
-    for (struct cd_link *k = cd_list_first(&c->calls); k != NULL; k = cd_list_next(&c->calls, k))
-        if (!CD_CONTAINER(k, struct cell_wire, queued)->foreign)
+    for (struct cd_link *k = cd_list_first(&c->calls); k != NULL; k = cd_list_next(&c->calls, k)) {
+        const struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (!w->foreign || w->epoch == 0) /* Epoch 0: it was nobody's, and was sent here for our room. */
             return false;
+    }
     return true;
 }
 
@@ -191,6 +193,8 @@ void cell_forward(struct cell *c)
     if (c->wake)
         cell_alarm_retry(c);
     c->wake = false;
+    /* Sockets that are parked do not move: their clients open them again. */
+    cell_fail_wires(c, &(struct cell_close){.text = CD_STR("another node has the cell"), .retryable = true});
     if (c->route != NULL && !cell_route_fresh(c))
         cell_route_drop(c);
     if (refuse_foreign(c, looked_up))
@@ -228,6 +232,8 @@ void cell_call_back(struct cell *c, struct cell_wire *w, const char *target, uin
 {
     struct cell_shard *s = c->shard;
     uint64_t now = io_now_ns(s->o.io);
+    if (epoch == 0 && why->refusal != CELL_REFUSED_STALE_OWNER && s->o.router->place_refused != NULL)
+        s->o.router->place_refused(s->o.router, s->o.io, target);
     if (c->route != NULL && c->route->epoch == epoch && strcmp(c->route->target, target) == 0) {
         uint64_t wait = c->tries == 0 ? 0 : AGAIN_MIN_NS << (c->tries < 6 ? c->tries - 1 : 5);
         cell_route_drop(c);

@@ -38,6 +38,9 @@ static void grant(struct cell_shard *s)
         s->slots++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
     }
+    cell_refuse_placed(s, &s->permits);
+    cell_refuse_placed(s, &s->slot_queue);
+    cell_look_elsewhere(s);
     cell_shard_evict_for(s);
     cell_drain_go_on(s, false);
 }
@@ -102,8 +105,9 @@ static void evict_idle(struct cell_shard *s, uint64_t count, uint64_t idle_ns)
 
 void cell_shard_evict_for(struct cell_shard *s)
 {
-    if (!s->press.engaged && s->slot_waiters > s->evicting) /* One victim for each who waits. */
-        evict_idle(s, s->slot_waiters - s->evicting, 0);
+    unsigned served = s->evicting + cell_lookers(s); /* One victim for each who waits for nothing else. */
+    if (!s->press.engaged && s->slot_waiters > served)
+        evict_idle(s, s->slot_waiters - served, 0);
 }
 
 void cell_shard_shed(struct cell_shard *s)
@@ -216,7 +220,7 @@ static void expire(struct cell *c, uint64_t now)
     struct cd_link *k;
     while ((k = cd_list_first(&c->calls)) != NULL) {
         struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
-        if (w->deadline_ns > now)
+        if (w->deadline_ns > now || CD_PLANT("cell.queue_without_deadline"))
             return;
         CD_MARK("cell.queue_deadline");
         cell_wire_refuse(w, &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
@@ -268,6 +272,9 @@ static void sweep_done(struct io_op *op, int status)
     }
     cell_routes_look(s, now);
     cell_relays_look(s, now);
+    cell_refuse_placed(s, &s->permits);
+    cell_refuse_placed(s, &s->slot_queue);
+    cell_look_elsewhere(s);
     cell_shard_evict_for(s);
     cell_chain_sweep(s);
     cell_drain_go_on(s, true);

@@ -390,6 +390,8 @@ static void stop_flow(void *arg)
         (void)io_sleep(s->control, IO_MS(5));
     if (s->poller != NULL)
         io_fiber_cancel(s->poller);
+    if (s->gate != NULL)
+        io_fiber_cancel(s->gate);
     cli_serve_handoff(s);
     (void)ask(s, 0, s->shards, shard_stop, NULL);
     cli_serve_node_stop(s);
@@ -468,6 +470,7 @@ static void start_flow(void *arg)
     s->started = true;
     if (rc == 0) {
         announce(s);
+        cli_serve_ready_start(s);
         if (!own) /* celld dev asks for a reload. */
             s->poller = io_spawn(s->control, "deployment poll", poll_flow, s);
     } else {

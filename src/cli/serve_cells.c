@@ -56,6 +56,11 @@ static struct cell_limits limits_of(const struct serve *s)
     return l;
 }
 
+uint64_t cli_serve_activations(const struct serve *s)
+{
+    return (uint64_t)limits_of(s).activations_max * s->shards;
+}
+
 static void shard_open(struct serve *s, struct shard *shard, void *arg)
 {
     (void)arg;
@@ -172,6 +177,7 @@ static unsigned on_sockets(void *arg, unsigned loop)
 void cli_serve_load(struct serve *s, struct store_load *load)
 {
     load->bucket_format = 2;
+    load->rebalance_paused = s->paused;
     load->draining = __atomic_load_n(&s->draining, __ATOMIC_SEQ_CST);
     if (s->keeper != NULL)
         cell_keeper_tell(s->keeper, load);
@@ -245,8 +251,15 @@ void cli_serve_node_start(struct serve *s)
         .arg = s};
     s->node = fleet_node_start(&opts);
     cell_tunnels_join(s->tunnels, s->control, s->node);
-    s->handoff = cell_handoff_new(&(struct cell_handoff_opts){
-        .io = s->control, .router = s->router, .node = s->node, .load = on_load, .arg = s});
+    s->handoff = cell_handoff_new(
+        &(struct cell_handoff_opts){.io = s->control,
+                                    .router = s->router,
+                                    .node = s->node,
+                                    .ttl_ms = s->sole ? 0 : cli_num(set, CLI_SET_TTL_MS),
+                                    .interval_ms = cli_num(set, CLI_SET_REBALANCE_INTERVAL_MS),
+                                    .activations = cli_serve_activations(s),
+                                    .load = on_load,
+                                    .arg = s});
 }
 
 static int node_wait(struct serve *s, const bool *what, struct cd_buf *why)

@@ -98,8 +98,10 @@ static void on_public(void *arg, struct http_exchange *x)
     if (cd_str_eq(x->head->where.path, CD_STR("/.well-known/celld/health"))) {
         if (is_draining(shard->s))
             cli_serve_answer(x, 503, CD_STR(DRAINING));
-        else
+        else if (cli_serve_healthy(shard->s, shard->io))
             cli_serve_answer(x, 200, CD_STR("{\"ok\":true}"));
+        else
+            cli_serve_answer(x, 503, CD_STR("{\"ok\":false}"));
         return;
     }
     if (!answer_idle(shard, x))
@@ -199,9 +201,14 @@ static const struct route {
     bool draining; /* Also while the node stops. */
     void (*handle)(struct serve *s, struct http_exchange *x, struct cd_str rest);
 } routes[] = {
-    {"/health/live", NULL, true, true, on_live},       {"/state", "GET", true, true, cli_operator_state},
-    {"/reload", "POST", false, false, on_reload},      {"/shutdown", "POST", false, true, on_shutdown},
-    {"/cell/", NULL, false, false, cli_operator_cell}, {"/evict/", NULL, false, false, cli_operator_evict},
+    {"/health/live", NULL, true, true, on_live},
+    {"/state", "GET", true, true, cli_operator_state},
+    {"/reload", "POST", false, false, on_reload},
+    {"/shutdown", "POST", false, true, on_shutdown},
+    {"/rebalance/pause", "POST", false, false, cli_operator_pause},
+    {"/rebalance/resume", "POST", false, false, cli_operator_resume},
+    {"/cell/", NULL, false, false, cli_operator_cell},
+    {"/evict/", NULL, false, false, cli_operator_evict},
 };
 
 static const struct route *route_of(struct cd_str path, struct cd_str *rest)

@@ -61,6 +61,7 @@ struct serve {
     struct cell_tunnels *tunnels; /* owned */
     struct fleet_node *node; /* owned; NULL: not started */
     struct cell_handoff *handoff; /* owned; NULL: not started */
+    bool paused; /* This node keeps the fleet from balancing. */
     struct cell_keeper *keeper; /* owned; of the memory; NULL: not started */
     struct io_signal node_news;
     bool node_tested; /* The bucket is one that celld can work with. */
@@ -80,6 +81,8 @@ struct serve {
     uint64_t requests_max; /* CELLD_MAX_REQUESTS; UINT64_MAX: no bound. */
     uint64_t admitted; /* Requests that Workers have now, as far as there is a bound. Atomic. */
     bool adopting; /* One at a time. */
+    bool ready; /* Atomic: it has said that it serves, and goes on saying so. */
+    struct io_fiber *gate; /* Until then; NULL: it does not run. */
     struct io_fiber *poller; /* Looks for new deployments; NULL: it does not run. */
     /* Questions to shards: control loop only. */
     unsigned asked;
@@ -105,6 +108,11 @@ void cli_serve_load(struct serve *s, struct store_load *load);
 void cli_serve_handoff(struct serve *s);
 /* In a fiber, when the cells of all shards are closed. */
 void cli_serve_node_stop(struct serve *s);
+uint64_t cli_serve_activations(const struct serve *s); /* CELLD_ACTIVATIONS, of the whole node. */
+/* On the control loop, when the node is announced: looks until it may say that it serves (serve_ready.c). */
+void cli_serve_ready_start(struct serve *s);
+/* On any loop, as long as the node does not drain. */
+bool cli_serve_healthy(const struct serve *s, struct io *io);
 /* On the control loop, when a generation is served: wakes the cells that were hinted at before. */
 void cli_serve_hints_pass(struct serve *s);
 /* On a shard: stops its cells; done may come from inside the call. */
@@ -130,6 +138,8 @@ void cli_serve_answer(struct http_exchange *x, int status, struct cd_str json); 
 /* serve_operator.c, serve_state.c: what operators ask about cells (operations.md 5.6, 5.7). */
 void cli_operator_cell(struct serve *s, struct http_exchange *x, struct cd_str scope);
 void cli_operator_evict(struct serve *s, struct http_exchange *x, struct cd_str scope);
+void cli_operator_pause(struct serve *s, struct http_exchange *x, struct cd_str rest);
+void cli_operator_resume(struct serve *s, struct http_exchange *x, struct cd_str rest);
 void cli_operator_state(struct serve *s, struct http_exchange *x, struct cd_str rest);
 /* In a fiber of the control loop: adopts what the deployment pointer names. IO_NOENT: there is none. */
 CD_MUST_USE int cli_serve_adopt(struct serve *s, struct cd_buf *why);

@@ -5,6 +5,7 @@
 #include "cell/id.h"
 #include "cli/serve_internal.h"
 #include "fleet/claim_rule.h"
+#include "fleet/node.h"
 
 static bool scope_ok(struct http_exchange *x, struct cd_str scope)
 {
@@ -184,4 +185,30 @@ void cli_operator_evict(struct serve *s, struct http_exchange *x, struct cd_str 
     x->user = e;
     x->gone = evict_gone;
     cli_serve_post(s->control, loop, s, e->shard, evict_there, e);
+}
+
+/* ---- /rebalance ---- */
+
+static void pause_balance(struct serve *s, struct http_exchange *x, bool paused)
+{
+    if (!s->node_ready || s->node == NULL) {
+        cli_serve_answer(x, 409, CD_STR("{\"error\":\"this node publishes no lease\"}"));
+        return;
+    }
+    s->paused = paused;
+    fleet_node_refresh(s->node);
+    cli_serve_answer(x, 200,
+                     paused ? CD_STR("{\"rebalance_paused\":true}") : CD_STR("{\"rebalance_paused\":false}"));
+}
+
+void cli_operator_pause(struct serve *s, struct http_exchange *x, struct cd_str rest)
+{
+    (void)rest;
+    pause_balance(s, x, true);
+}
+
+void cli_operator_resume(struct serve *s, struct http_exchange *x, struct cd_str rest)
+{
+    (void)rest;
+    pause_balance(s, x, false);
 }

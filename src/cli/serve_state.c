@@ -1,6 +1,7 @@
 /* cli/serve_state.c: /state, what a node knows of itself. operations.md 5.7. Each shard looks at its cells
  * and answers with one message; what it says is summed up here, on the control loop. */
 #include "base/json.h"
+#include "cell/handoff.h"
 #include "cell/keeper.h"
 #include "cell/machine.h"
 #include "cli/serve_internal.h"
@@ -120,6 +121,8 @@ static void tell_cells(const struct query *q, struct cd_json_out *o)
         t.stops += p->tally.stops;
         t.route_refreshes += p->tally.route_refreshes;
         t.published += p->tally.published;
+        t.rebalanced += p->tally.rebalanced;
+        t.rebalance_failed += p->tally.rebalance_failed;
         scopes += p->scopes;
         for (unsigned k = 0; k < CELL_PHASE_COUNT; k++)
             phase[k] += p->phase[k];
@@ -134,6 +137,8 @@ static void tell_cells(const struct query *q, struct cd_json_out *o)
     number(o, "capacity_waiting", t.capacity_waiting);
     number(o, "handed_off", t.handed_off);
     number(o, "handoff_failed", t.handoff_failed);
+    number(o, "rebalanced", t.rebalanced);
+    number(o, "rebalance_failed", t.rebalance_failed);
     number(o, "remote_route_refreshes", t.route_refreshes);
     number(o, "publishes", t.published);
     number(o, "stops", t.stops);
@@ -210,17 +215,20 @@ static void tell_deployment(const struct serve *s, struct cd_json_out *o)
 
 static void tell_drain(const struct serve *s, struct cd_json_out *o)
 {
-    uint64_t total = IO_MS(cli_num(&s->c->settings, CLI_SET_SHUTDOWN_TOTAL_MS));
-    uint64_t gone = io_now_ns(s->control) - s->stop_ns;
+    struct cell_handoff_view v = {0};
+    if (s->handoff != NULL)
+        v = cell_handoff_view(s->handoff);
     cd_json_out_key(o, "drain");
-    if (!s->stopping) {
+    if (!v.draining) {
         cd_json_out_null(o);
         return;
     }
     cd_json_out_object(o);
     text(o, "mode", "handoff");
-    number(o, "started_ms", (uint64_t)io_wall_ms(s->control) - gone / IO_MS(1));
-    number(o, "total_ms_left", gone < total ? (total - gone) / IO_MS(1) : 0);
+    number(o, "started_ms", (uint64_t)v.started_ms);
+    text(o, "token", v.token);
+    number(o, "no_progress_ms_left", v.no_progress_ms_left);
+    number(o, "total_ms_left", v.total_ms_left);
     cd_json_out_end(o, '}');
 }
 

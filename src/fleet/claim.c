@@ -299,7 +299,8 @@ static int round_of(struct pass *p, bool *have, bool *more)
     }
     if (c->look_only && (rule == FLEET_RULE_CREATE || rule == FLEET_RULE_TAKE || rule == FLEET_RULE_FINISH)) {
         *more = false;
-        return say(c, FLEET_CLAIM_REFUSED, "the node is stopping", "");
+        c->from = from;
+        return say(c, FLEET_CLAIM_LOOKED, "no other node has the cell", "");
     }
     *more = true;
     int rc = IO_OK;

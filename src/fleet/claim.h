@@ -33,6 +33,8 @@ enum fleet_claim_end {
     FLEET_CLAIM_OWNED, /* epoch is ours, and new. */
     /* A live session of another node has it: owner, epoch, live, addr, until_ms. */
     FLEET_CLAIM_REMOTE,
+    FLEET_CLAIM_LOOKED, /* With look_only: no other node that lives has it; from says what a claim would find.
+                         */
     FLEET_CLAIM_NOT_OURS, /* With only_ours: the record names no session of this node. */
     FLEET_CLAIM_REFUSED, /* Not by the rules, or not now: why says which. */
     FLEET_CLAIM_RECOVERING, /* The dead owner's log is not recovered yet: ask again (7.8). */
@@ -57,7 +59,8 @@ struct fleet_claim {
     const struct fleet_self *self; /* In */
     struct fleet_finished *finished; /* In: of this loop; may be NULL. */
     struct cd_str scope; /* In; borrowed until the call returns. */
-    bool look_only; /* In: claims nothing, recovers nothing: REMOTE, or REFUSED (a node that drains, 9.2). */
+    bool look_only; /* In: claims nothing, recovers nothing: REMOTE, or LOOKED (a node that drains or is
+                       full). */
     bool only_ours; /* In: takes the cell only when the record names a session of this node (9.10). */
     uint64_t deadline_ns; /* In: of every read and of the CAS together, without recovery. */
     uint64_t recovery_deadline_ns; /* In: how long a recovery may be waited for; IO_FOREVER: until it ends. */

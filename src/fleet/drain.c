@@ -27,20 +27,37 @@ struct fleet_drain_budget fleet_drain_budget(uint64_t total_ms)
 
 /* ---- The token ---- */
 
-static bool claimable(const struct fleet_drain_token *t, struct cd_str body)
+/* Whether a node other than this one has it. */
+static bool is_foreign(struct io *io, struct cd_str self, struct cd_str body, struct cd_buf *baseline)
 {
     struct cd_json_doc *doc;
     struct cd_str node = {0};
     uint64_t expires = 0;
     if (cd_json_parse(&doc, body, NULL) != 0)
-        return true;
+        return false;
     const struct cd_json *root = cd_json_root(doc);
-    int64_t now = io_wall_ms(t->io);
+    const struct cd_json *list = cd_json_get(root, "restoration_baseline");
+    int64_t now = io_wall_ms(io);
     bool foreign = cd_json_str(cd_json_get(root, "node"), &node) == 0 &&
-                   cd_json_u64(cd_json_get(root, "expires_ms"), &expires) == 0 && !cd_str_eq(node, t->node) &&
+                   cd_json_u64(cd_json_get(root, "expires_ms"), &expires) == 0 && !cd_str_eq(node, self) &&
                    now >= 0 && expires > (uint64_t)now;
+    if (baseline != NULL && list != NULL)
+        cd_json_text(baseline, list);
     cd_json_free(doc);
-    return !foreign;
+    return foreign;
+}
+
+int fleet_drain_seen(struct io *io, struct io_bucket *bucket, struct cd_str node, bool *held,
+                     struct cd_buf *baseline)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    struct io_store s = {0};
+    *held = false;
+    int rc = store_retry_get(&s, io, bucket, CD_STR(FLEET_DRAIN_KEY), 0, IO_WHOLE, &p);
+    if (rc == IO_OK)
+        *held = is_foreign(io, node, cd_buf_str(&s.body), baseline);
+    cd_buf_deinit(&s.body);
+    return rc == IO_NOENT ? IO_OK : rc;
 }
 
 static int put(struct fleet_drain_token *t, bool exists, uint64_t expires_ms, struct cd_str baseline)
@@ -80,7 +97,7 @@ int fleet_drain_take(struct fleet_drain_token *t, struct cd_str baseline)
     bool exists = rc == IO_OK;
     if (rc == IO_NOENT)
         rc = IO_OK;
-    else if (rc == IO_OK && !claimable(t, cd_buf_str(&s.body)))
+    else if (rc == IO_OK && is_foreign(t->io, t->node, cd_buf_str(&s.body), NULL))
         rc = IO_BUSY;
     memcpy(t->token, s.token, sizeof t->token);
     cd_buf_deinit(&s.body);
@@ -113,17 +130,30 @@ bool fleet_may_receive(const struct store_lease *l, const struct fleet_self *sel
            l->peer_protocol == FLEET_PEER_PROTOCOL && !l->load.draining && !l->load.pressured;
 }
 
+void fleet_receiver_of(struct fleet_receiver *out, const struct store_lease *l, const struct fleet_self *self)
+{
+    const struct store_load *load = &l->load;
+    *out = (struct fleet_receiver){.until_ms = (int64_t)(l->expires_ms + self->authority->ahead_ms),
+                                   .cells = load->owned_cells != STORE_ABSENT      ? load->owned_cells
+                                            : load->resident_cells != STORE_ABSENT ? load->resident_cells
+                                                                                   : 0,
+                                   .weight =
+                                       load->placement_weight != STORE_ABSENT ? load->placement_weight : 1};
+    fleet_peer_of_lease(&out->peer, l);
+    (void)snprintf(out->session, sizeof out->session, "%s/%s", l->node, l->generation);
+}
+
 struct pass {
     struct io *io;
-    struct io_bucket *bucket;
     const struct fleet_self *self;
     struct fleet_receiver *out;
     unsigned *count;
     struct cd_json_out *j; /* NULL: nobody wants it. */
 };
 
-static void add(struct pass *p, const struct store_lease *l)
+static void add(void *arg, const struct store_lease *l)
 {
+    struct pass *p = arg;
     int64_t now = io_wall_ms(p->io);
     if (p->j != NULL && lives(l, p->self, now) && l->load.restoring != STORE_ABSENT) {
         cd_json_out_object(p->j);
@@ -135,51 +165,38 @@ static void add(struct pass *p, const struct store_lease *l)
     }
     if (!fleet_may_receive(l, p->self, now) || *p->count == FLEET_RECEIVERS_MAX)
         return;
-    struct fleet_receiver *r = &p->out[(*p->count)++];
-    *r =
-        (struct fleet_receiver){.until_ms = (int64_t)(l->expires_ms + p->self->authority->ahead_ms),
-                                .cells = l->load.resident_cells == STORE_ABSENT ? 0 : l->load.resident_cells};
-    fleet_peer_of_lease(&r->peer, l);
-    (void)snprintf(r->session, sizeof r->session, "%s/%s", l->node, l->generation);
+    fleet_receiver_of(&p->out[(*p->count)++], l, p->self);
 }
 
-static int read_one(struct pass *p, struct cd_str key, struct cd_str node)
+static int read_one(struct io *io, struct io_bucket *bucket, struct cd_str key, struct cd_str node,
+                    void (*each)(void *arg, const struct store_lease *l), void *arg)
 {
     struct store_policy how = store_policy_of(IO_LANE_CONTROL, 0);
     struct io_store s = {0};
     struct store_lease *l = cd_new(struct store_lease);
-    int rc = store_retry_get(&s, p->io, p->bucket, key, 0, IO_WHOLE, &how);
+    int rc = store_retry_get(&s, io, bucket, key, 0, IO_WHOLE, &how);
     if (rc == IO_OK && store_lease_read(l, node, cd_buf_str(&s.body), NULL) == 0)
-        add(p, l);
+        each(arg, l);
     cd_buf_deinit(&s.body);
     cd_free(l);
     return rc == IO_NOENT ? IO_OK : rc;
 }
 
-int fleet_receivers_read(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
-                         struct fleet_receiver out[FLEET_RECEIVERS_MAX], unsigned *count,
-                         struct cd_buf *baseline)
+int fleet_leases_read(struct io *io, struct io_bucket *bucket,
+                      void (*each)(void *arg, const struct store_lease *l), void *arg)
 {
-    struct cd_json_out j;
-    struct pass p = {io, bucket, self, out, count, baseline == NULL ? NULL : &j};
     struct store_policy how = store_policy_of(IO_LANE_CONTROL, 0);
     struct cd_buf after = {0};
     bool more = true;
     int rc = IO_OK;
-    *count = 0;
-    if (baseline != NULL) {
-        cd_buf_clear(baseline);
-        cd_json_out_init(&j, baseline);
-        cd_json_out_array(&j);
-    }
     while (rc == IO_OK && more) {
         struct io_list l = {0};
         rc = store_retry_list(&l, io, bucket, CD_STR(STORE_PREFIX_NODES), cd_buf_str(&after), IO_LIST_MAX,
                               &how);
         for (unsigned i = 0; rc == IO_OK && i < l.count; i++) {
             struct cd_str node;
-            if (store_lease_name_parse(&node, l.entry[i].key) && !cd_str_eq(node, cd_str(self->node)))
-                rc = read_one(&p, l.entry[i].key, node);
+            if (store_lease_name_parse(&node, l.entry[i].key))
+                rc = read_one(io, bucket, l.entry[i].key, node, each, arg);
         }
         more = l.more;
         cd_buf_clear(&after);
@@ -187,21 +204,43 @@ int fleet_receivers_read(struct io *io, struct io_bucket *bucket, const struct f
             cd_buf_add_str(&after, l.entry[l.count - 1].key);
         io_list_deinit(&l);
     }
-    if (baseline != NULL)
-        cd_json_out_end(&j, ']');
     cd_buf_deinit(&after);
     return rc;
+}
+
+int fleet_receivers_read(struct io *io, struct io_bucket *bucket, const struct fleet_self *self,
+                         struct fleet_receiver out[FLEET_RECEIVERS_MAX], unsigned *count,
+                         struct cd_buf *baseline)
+{
+    struct cd_json_out j;
+    struct pass p = {io, self, out, count, baseline == NULL ? NULL : &j};
+    *count = 0;
+    if (baseline != NULL) {
+        cd_buf_clear(baseline);
+        cd_json_out_init(&j, baseline);
+        cd_json_out_array(&j);
+    }
+    int rc = fleet_leases_read(io, bucket, add, &p);
+    if (baseline != NULL)
+        cd_json_out_end(&j, ']');
+    return rc;
+}
+
+static bool has_less(const struct fleet_receiver *a, const struct fleet_receiver *b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide left = (wide)a->cells * (b->weight == 0 ? 1 : b->weight);
+    wide right = (wide)b->cells * (a->weight == 0 ? 1 : a->weight);
+    return left != right ? left < right : strcmp(a->peer.node, b->peer.node) < 0;
 }
 
 struct fleet_receiver *fleet_receiver_pick(struct fleet_receiver *r, unsigned count, int64_t now_ms)
 {
     struct fleet_receiver *best = NULL;
     for (unsigned i = 0; i < count; i++) {
-        if (r[i].refused || r[i].until_ms <= now_ms)
-            continue;
-        bool better = best == NULL || r[i].cells < best->cells ||
-                      (r[i].cells == best->cells && strcmp(r[i].peer.node, best->peer.node) < 0);
-        best = better ? &r[i] : best;
+        bool may = !r[i].refused && r[i].until_ms > now_ms && (!r[i].bounded || r[i].room > 0);
+        if (may && (best == NULL || has_less(&r[i], best)))
+            best = &r[i];
     }
     return best;
 }

@@ -235,7 +235,7 @@ int fleet_wake_entry(struct io *io, struct io_bucket *bucket, const struct store
     (void)bucket;
     if (io_sleep(io, IO_MS(1)) != IO_OK)
         return IO_CANCELED;
-    CD_ASSERT(!fake_cell(a->cell)->released); /* Before the release. */
+    CD_ASSERT(fake_cell(a->cell)->released == fake.entries_late); /* Before the release. */
     fake.entries++;
     return fake.entry_status;
 }
@@ -266,6 +266,13 @@ int fleet_claim(struct fleet_claim *c)
         (void)snprintf(c->addr, sizeof c->addr, "%s", fake.owner_addr);
         c->epoch = cell->epoch;
         c->until_ms = io_wall_ms(c->io) + (int64_t)fake.owner_ms;
+    }
+    if (c->look_only && c->end == FLEET_CLAIM_OWNED) {
+        c->end = FLEET_CLAIM_LOOKED;
+        c->from = cell->epoch == 0 ? FLEET_CLAIM_FRESH
+                  : cell->released ? FLEET_CLAIM_RELEASED
+                                   : FLEET_CLAIM_LOCAL;
+        return IO_OK;
     }
     if (c->end != FLEET_CLAIM_OWNED) {
         (void)snprintf(c->why, sizeof c->why, "as the test wants it");

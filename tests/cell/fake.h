@@ -37,6 +37,7 @@ struct fake {
     enum fleet_claim_end claim_end; /* What claims answer. */
     int fold_status; /* Of every fold. */
     bool restore_fails, open_fails, commit_fails;
+    bool entries_late; /* Wake entries come behind releases: of a handoff. */
     int entry_status, release_status; /* Of every wake entry and release. */
     uint64_t claim_ns; /* How long a claim takes. */
     unsigned claims, restores, snapshots_taken, folds, opens, open_now, rows, notes, duties, retired, entries,

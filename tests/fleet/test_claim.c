@@ -626,6 +626,35 @@ static void test_only_the_owner_releases_and_only_its_epoch(void **state)
     stage_close(&g);
 }
 
+static int adopt_now(struct stage *g, unsigned i, uint64_t epoch, uint64_t *taken)
+{
+    struct release r = {.c = &g->c[i], .epoch = epoch, .adopts = true};
+    int rc = run_release(g, &r);
+    *taken = r.taken;
+    return rc;
+}
+
+static void test_an_adoption_is_in_the_record_when_it_is_answered(void **state)
+{
+    (void)state;
+    struct stage g;
+    uint64_t taken;
+    stage_open(&g, 0);
+    put_owner(&g, "a", '1', 4);
+    assert_int_equal(adopt_now(&g, 1, 4, &taken), CD_EFENCED); /* It has an owner. */
+    assert_int_equal(release_now(&g, 0, 4), IO_OK);
+    assert_int_equal(adopt_now(&g, 1, 3, &taken), CD_EFENCED);
+    sim_store_rule(g.sim, &(struct sim_store_rule){.effect = SIM_STORE_LOSE_ANSWER, .op = "put", .times = 1});
+    assert_int_equal(adopt_now(&g, 1, 4, &taken), IO_OK);
+    assert_int_equal(taken, 5);
+    assert_string_equal(g.owner, g.c[1].self.session);
+    assert_int_equal(g.epoch, 5);
+    assert_int_equal(adopt_now(&g, 1, 4, &taken), IO_OK); /* Asked twice. */
+    assert_int_equal(taken, 5);
+    assert_int_equal(g.epoch, 5);
+    stage_close(&g);
+}
+
 static void test_a_clock_that_is_ahead_judges_later(void **state)
 {
     (void)state;
@@ -653,4 +682,5 @@ CD_TESTS(claim, cmocka_unit_test(test_the_first_claim_is_fresh_and_each_wake_tak
          cmocka_unit_test(test_a_crash_in_any_call_of_a_claim_leaves_a_record_that_can_be_claimed),
          cmocka_unit_test(test_only_the_owner_releases_and_only_its_epoch),
          cmocka_unit_test(test_whoever_knows_the_record_by_its_token_gives_and_takes_it_without_reading),
+         cmocka_unit_test(test_an_adoption_is_in_the_record_when_it_is_answered),
          cmocka_unit_test(test_a_clock_that_is_ahead_judges_later))

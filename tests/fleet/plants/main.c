@@ -16,6 +16,7 @@ int suite_lease_machine(void);
 int suite_peer_auth(void);
 int suite_recover_rule(void);
 int suite_restore(void);
+int suite_sample(void);
 int suite_sweep(void);
 int suite_waker(void);
 
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
     cmocka_set_test_filter(argv[2]);
     int failed = suite_authority() + suite_claim() + suite_ensemble() + suite_fill() + suite_leader() +
                  suite_lease() + suite_lease_machine() + suite_peer_auth() + suite_recover_rule() +
-                 suite_restore() + suite_sweep() + suite_waker();
+                 suite_restore() + suite_sample() + suite_sweep() + suite_waker();
     if (failed == 0 && strcmp(argv[1], "-") != 0)
         printf("%s: met %llu times\n", argv[1], (unsigned long long)sim_plant_hits());
     return failed != 0;
