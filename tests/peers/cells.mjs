@@ -5,7 +5,8 @@ import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 
 import * as load from './load.mjs';
-import { binary, copyApp, cpu, descriptors, dir, figure, forget, freePort, launch, line, median, memory, millis, servers, sleep, top } from './peers.mjs';
+import { binary, copyApp, cpu, descriptors, dir, figure, forget, freePort, launch, line, median, memory, servers, sleep, top } from './peers.mjs';
+import { rate } from './wrk.mjs';
 
 const { values: opts } = parseArgs({
     args: process.argv.slice(3),
@@ -55,26 +56,6 @@ const tell = (of, results, lines) => {
 };
 
 // ---- Rates
-
-// The paths of an app's objects: one of them, or `count` in turn.
-function script(prefix, count) {
-    const file = path.join(dir, `names-${count}.lua`);
-    fs.writeFileSync(file, `local i, at = 0, 0
-function setup(t) t:set("at", i * 7919 % ${count}) i = i + 1 end
-request = function() at = (at + 1) % ${count} return wrk.format("GET", "${prefix}" .. at) end
-`);
-    return file;
-}
-
-async function rate(server, prefix, count, conns, seconds) {
-    const before = cpu(server.pid);
-    const args = ['-t', conns > 1 ? '2' : '1', '-c', String(conns), '-d', `${seconds}s`, '--latency', '--timeout', '10s', '-s', script(prefix, count)];
-    const { stdout } = await run('wrk', [...args, server.url]);
-    const used = cpu(server.pid) - before;
-    if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(stdout.match(/.*(Non-2xx|Socket errors).*/)[0].trim());
-    const requests = Number(stdout.match(/(\d+) requests in/)[1]);
-    return { rps: Number(stdout.match(/Requests\/sec:\s+([\d.]+)/)[1]), p50: millis(stdout.match(/^ +50%\s+(\S+)/m)[1]), p99: millis(stdout.match(/^ +99%\s+(\S+)/m)[1]), cpu: used / requests, requests };
-}
 
 const RATES = { noop: ['/noop/n', 1], count: ['/count/c', 1], sql: ['/sql/s', 1000] };
 

@@ -1,10 +1,11 @@
 // store.mjs PORT DELAY_MS: as much of S3 as celld needs, in memory, each answer DELAY_MS after its request came. GET /requests
-// tells how many of each method there were. Signatures are not checked.
+// tells how many of each method there were, by: of each access key, kinds: of each method and first name of the key. Signatures
+// are not checked.
 import http from 'node:http';
 
 const [port, delay] = process.argv.slice(2).map(Number);
 const objects = new Map(); // Key to { body, etag, modified }
-const counts = {};
+const counts = {}, by = {}, kinds = {};
 let version = 0;
 
 const text = (s) => s.replace(/[<>&]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -58,8 +59,11 @@ function get(key, headers, method) {
 function answer(method, url, headers, body) {
     const { pathname, searchParams } = new URL(url, 'http://store');
     const key = decodeURIComponent(pathname.split('/').slice(2).join('/'));
-    if (pathname === '/requests') return [200, {}, JSON.stringify(counts)];
-    counts[method] = (counts[method] ?? 0) + 1;
+    if (pathname === '/requests') return [200, {}, JSON.stringify({ ...counts, by, kinds })];
+    const count = (where, what) => (where[what] = (where[what] ?? 0) + 1);
+    count(counts, method);
+    count(by, headers.authorization?.match(/Credential=([^/]*)/)?.[1] ?? 'nobody');
+    count(kinds, key === '' ? `LIST ${searchParams.get('prefix')?.split('/')[0] ?? ''}/` : `${method} ${key.split('/')[0]}/`);
     if (method === 'PUT') return put(key, body, headers);
     if (method === 'DELETE') return objects.delete(key), [204, {}, ''];
     if (method === 'HEAD' || key !== '') return get(key, headers, method);
