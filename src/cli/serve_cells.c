@@ -288,7 +288,7 @@ int cli_serve_node_wait(struct serve *s, struct cd_buf *why)
 void cli_serve_handoff(struct serve *s)
 {
     const struct cli_settings *set = &s->c->settings;
-    if (s->handoff != NULL && s->node_ready)
+    if (s->handoff != NULL && s->node_ready && !s->preserve)
         cell_handoff_drain(s->handoff, s->stop_ns, cli_num(set, CLI_SET_SHUTDOWN_TOTAL_MS),
                            num_u32(set, CLI_SET_RELEASES));
 }

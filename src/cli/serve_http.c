@@ -190,6 +190,7 @@ static void on_shutdown(struct serve *s, struct http_exchange *x, struct cd_str 
         return;
     }
     cli_serve_answer(x, 200, CD_STR("{\"ok\":true}"));
+    s->preserve = s->preserve || query.ptr != NULL;
     cli_serve_stop(s);
 }
 

@@ -77,6 +77,7 @@ struct serve {
     struct io_timer watch_timer;
     bool started, stopping;
     bool draining; /* Atomic: shards look at it. */
+    bool preserve; /* Cells are not handed to others: this node comes back, or all end. */
     uint64_t stop_ns; /* When that began. */
     uint64_t requests_max; /* CELLD_MAX_REQUESTS; UINT64_MAX: no bound. */
     uint64_t admitted; /* Requests that Workers have now, as far as there is a bound. Atomic. */
@@ -104,7 +105,7 @@ CD_MUST_USE int cli_serve_bucket_wait(struct serve *s, struct cd_buf *why);
 CD_MUST_USE int cli_serve_node_wait(struct serve *s, struct cd_buf *why);
 /* On the control loop: the load block of the lease, and of /state. */
 void cli_serve_load(struct serve *s, struct store_load *load);
-/* In a fiber: hands the cells to other nodes, as far as there are any. */
+/* In a fiber: hands the cells to other nodes, as far as there are any, unless they are to stay. */
 void cli_serve_handoff(struct serve *s);
 /* In a fiber, when the cells of all shards are closed. */
 void cli_serve_node_stop(struct serve *s);
