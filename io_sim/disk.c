@@ -56,6 +56,20 @@ int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out)
     return look(n, path, true, out);
 }
 
+void sim_disk_names(struct sim_node *n, const char *dir, void (*each)(void *arg, const char *name), void *arg)
+{
+    struct sim_inode *i;
+    struct cd_buf name = {0};
+    if (sim_fs_find(sim_fs(n), dir, true, &i) != 0 || !i->dir)
+        return;
+    for (struct cd_map_node *k = cd_map_first(&i->durable_names); k != NULL; k = cd_map_next(k)) {
+        cd_buf_clear(&name);
+        cd_buf_add_str(&name, cd_map_key(k));
+        each(arg, cd_buf_cstr(&name));
+    }
+    cd_buf_deinit(&name);
+}
+
 int sim_disk_now(struct sim_node *n, const char *path, struct cd_buf *out)
 {
     return look(n, path, false, out);

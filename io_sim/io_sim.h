@@ -225,6 +225,9 @@ CD_MUST_USE bool sim_disk_rot(struct sim_node *n, const char *path, uint64_t at,
 /* The truth, for checkers: what a power loss now could not take away. IO_NOENT when no durable name leads
  * there. */
 CD_MUST_USE int sim_disk_durable(struct sim_node *n, const char *path, struct cd_buf *out);
+/* The names in a directory that a power loss now could not take away, ascending. */
+void sim_disk_names(struct sim_node *n, const char *dir, void (*each)(void *arg, const char *name),
+                    void *arg);
 /* What programs see now, without a call that counts or can fail. IO_NOENT. */
 CD_MUST_USE int sim_disk_now(struct sim_node *n, const char *path, struct cd_buf *out);
 /* A copy of what the disk shows now; sim_disk_restore puts it back (node dead). For restarts with an old

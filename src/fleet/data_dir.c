@@ -33,6 +33,19 @@ static const char *below(struct cd_buf *path, const char *dir, const char *name)
     return cd_buf_cstr(path);
 }
 
+/* Without that a power loss takes the directory away with all that was synced in it. Parents that are not
+ * ours may not let us; but then they were there before us. */
+static int sync_parent(struct io *io, const char *path, size_t len, bool made)
+{
+    struct cd_buf up = {0};
+    while (len > 1 && path[len - 1] != '/')
+        len--;
+    cd_buf_add(&up, path, len > 1 ? len - 1 : 1);
+    int rc = io_path_sync(io, cd_buf_cstr(&up));
+    cd_buf_deinit(&up);
+    return made || rc == IO_FAULT || rc == IO_CANCELED ? rc : IO_OK;
+}
+
 static int make_dir(struct io *io, const char *path)
 {
     struct cd_buf up = {0};
@@ -43,8 +56,11 @@ static int make_dir(struct io *io, const char *path)
         cd_buf_clear(&up);
         cd_buf_add(&up, path, i);
         rc = io_path_mkdir(io, cd_buf_cstr(&up));
+        bool made = rc == IO_OK;
         if (rc == IO_EXISTS || (rc == IO_DENIED && path[i] != 0)) /* Parents that are not ours to make. */
             rc = IO_OK;
+        if (rc == IO_OK) /* Also what was there: whoever made it may have been killed before this. */
+            rc = sync_parent(io, path, i, made);
     }
     cd_buf_deinit(&up);
     return rc;

@@ -1,13 +1,16 @@
 /* log/follower_disk.c: a fragment on the disk (fleet.md 6.5).
  *
- * One file with one sync, and one sync of its directory, commit batches and state together. A file whose
- * commit failed is removed and written anew by the next try: a sync that failed proves nothing about what
- * comes after it. What a restarted process finds is synced before it counts: a process that was killed while
- * it wrote leaves files that only look as if they were on the disk. */
+ * One file with one sync, and one sync of its directory, commit batches and state together. It gets its name
+ * after its sync: a power loss leaves a torn file under no name that counts, so a damaged one was whole once,
+ * and only then what it held is doubtful. A file whose commit failed is written anew by the next try: a sync
+ * that failed proves nothing about what comes after it. What a restarted process finds is synced before it
+ * counts: a process that was killed while it wrote leaves files that only look as if they were on the disk.
+ */
 #include "log/follower_internal.h"
 
 #define STATE "state.json"
 #define STATE_TMP "state.json.tmp"
+#define KEPT_TMP "batches.tmp"
 #define FILE_BYTES_MAX (LOG_APPEND_BYTES_MAX + (64u << 10))
 
 static const char *path_of(struct cd_buf *path, const struct followed *s, const char *name)
@@ -138,7 +141,7 @@ static void name_found(void *arg, const char *name)
 {
     struct found *found = arg;
     struct log_kept k;
-    if (strcmp(name, STATE) == 0 || strcmp(name, STATE_TMP) == 0)
+    if (strcmp(name, STATE) == 0 || strcmp(name, STATE_TMP) == 0 || strcmp(name, KEPT_TMP) == 0)
         return;
     if (log_kept_name_read(&k, cd_str(name)))
         kept_add(found->s, &k);
@@ -244,13 +247,19 @@ static void kept_drop(struct followed *s, size_t at)
 
 int log_followed_batches_save(struct followed *s, const struct log_take *t)
 {
-    struct cd_buf body = {0}, path = {0};
+    struct cd_buf body = {0}, tmp = {0}, path = {0};
     struct log_fragment v = s->v;
     v.base = t->base;
     log_kept_write(&body, &v, t);
+    (void)kept_path(&path, s, t->first, t->last);
     int rc = dirs_make(s);
-    if (rc == IO_OK)
-        rc = file_write(s->f->o.io, kept_path(&path, s, t->first, t->last), cd_buf_str(&body));
+    if (CD_PLANT("follower.named-first")) {
+        rc = rc == IO_OK ? file_write(s->f->o.io, cd_buf_cstr(&path), cd_buf_str(&body)) : rc;
+    } else if (rc == IO_OK) {
+        rc = file_write(s->f->o.io, path_of(&tmp, s, KEPT_TMP), cd_buf_str(&body));
+        if (rc == IO_OK)
+            rc = io_path_rename(s->f->o.io, cd_buf_cstr(&tmp), cd_buf_cstr(&path));
+    }
     if (rc == IO_OK)
         rc = dirs_sync(s);
     if (rc == IO_OK) {
@@ -267,6 +276,7 @@ int log_followed_batches_save(struct followed *s, const struct log_take *t)
         log_fragment_took(&s->v, t);
     }
     cd_buf_deinit(&body);
+    cd_buf_deinit(&tmp);
     cd_buf_deinit(&path);
     return rc;
 }

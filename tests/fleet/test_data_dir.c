@@ -41,6 +41,29 @@ static void test_it_is_made_and_one_process_has_it(void **state)
     sim_free(g.sim);
 }
 
+static void name_found(void *arg, const char *name)
+{
+    *(bool *)arg = *(bool *)arg || strcmp(name, "celld") == 0;
+}
+
+static void test_a_power_loss_does_not_take_it(void **state)
+{
+    (void)state;
+    struct stage g = stage_open();
+    struct fleet_data_dir d = {0};
+    struct cd_buf why = {0};
+    bool durable = false;
+    /* Whoever made it was killed before anything was synced. */
+    assert_int_equal(io_path_mkdir(g.io, "/var"), IO_OK);
+    assert_int_equal(io_path_mkdir(g.io, "/var/lib"), IO_OK);
+    assert_int_equal(fleet_data_dir_open(&d, g.io, DIR_, &why), IO_OK);
+    sim_disk_names(g.node, "/var/lib", name_found, &durable);
+    assert_true(durable);
+    fleet_data_dir_close(&d);
+    cd_buf_deinit(&why);
+    sim_free(g.sim);
+}
+
 static void test_a_disk_that_is_full_says_so(void **state)
 {
     (void)state;
@@ -87,5 +110,6 @@ static void test_only_clean_snapshots_survive_a_start(void **state)
 }
 
 CD_TESTS(data_dir, cmocka_unit_test(test_it_is_made_and_one_process_has_it),
+         cmocka_unit_test(test_a_power_loss_does_not_take_it),
          cmocka_unit_test(test_a_disk_that_is_full_says_so),
          cmocka_unit_test(test_only_clean_snapshots_survive_a_start))

@@ -264,6 +264,8 @@ static void step_seal(struct follow *f)
     f->sealed = to > f->sealed ? to : f->sealed;
     if (answer.held == f->log_epoch && answer.certified == f->log_epoch)
         f->certified++;
+    else if (answer.held == f->log_epoch && !f->damaged && f->confirmed >= f->first)
+        break_rule(f, "C-ACK", "a disk that lost nothing is not certified");
     check_tail(f, answer.certified == f->log_epoch && answer.held == f->log_epoch);
 }
 

@@ -17,6 +17,7 @@ static const struct planted {
     {"follower.no-file-sync", "B25", "C-ACK", false},
     {"follower.no-dir-sync", "B25", "C-ACK", false},
     {"follower.trusts-cache", "B25", "C-ACK", false},
+    {"follower.named-first", "-", "C-ACK", false},
     {"follower.gap", "B26", "C-ACK", false},
     {"follower.always-complete", "B30", "C-SEAL", true},
     {"follower.gc-open", "B43", "C-GC", false},
