@@ -249,7 +249,9 @@ static void judge_shown(struct cell_truth *t, const struct cell_output *o, struc
     if (o->txid <= base)
         return;
     if (o->txid > e->covered && (!e->begun || o->txid > e->last))
-        truth_break(t, "I2", "%.*s epoch %llu: an answer shows transaction %llu; the bucket has %llu",
+        truth_follow_shown(t, truth_cell(t, o->scope), o->epoch, o->txid);
+    if (o->txid > e->covered && (!e->begun || o->txid > e->last))
+        truth_break(t, "I2", "%.*s epoch %llu: an answer shows transaction %llu; proven are those up to %llu",
                     (int)o->scope.len, o->scope.ptr, (unsigned long long)o->epoch,
                     (unsigned long long)o->txid, (unsigned long long)(e->begun ? e->last : base));
     if (o->txid > e->revealed) {
@@ -293,6 +295,8 @@ void cell_truth_audit(struct cell_truth *t)
     t->counts.audits++;
     for (struct cd_map_node *n = cd_map_first(&t->cells); n != NULL && t->broken == NULL; n = cd_map_next(n))
         truth_audit_cell(t, cd_map_value(n));
+    if (t->broken == NULL)
+        truth_follow_audit(t);
     if (t->broken == NULL)
         truth_alarms_found(t, "at an audit");
 }

@@ -44,6 +44,23 @@ void cell_truth_change(struct cell_truth *t, const struct cell_change *c);
 /* Whether a key is that of a cell's ownership record; scope: into the key. */
 bool cell_truth_owner_key(struct cd_str key, struct cd_str *scope);
 
+/* ---- The disks of followers ---- */
+
+struct cell_disks {
+    void *arg;
+    /* Tells file of every file that a power loss would leave in what node keeps of session's log, and that
+     * may have batch from or a later one, ascending by name. */
+    void (*each)(void *arg, const char *node, const char *session, uint64_t from,
+                 void (*file)(void *to, const char *name, struct cd_str bytes), void *to);
+};
+void cell_truth_disks(struct cell_truth *t, const struct cell_disks *disks); /* None before. */
+/* The disk of node is to be lost. False: it is the last that has what followers may have proven; why names
+ * it. What it has shown up to now is remembered. */
+bool cell_truth_spare(struct cell_truth *t, const char *node, struct cd_buf *why);
+/* Its disk has, and perhaps others, what followers may have proven and the slots do not have, and its lease
+ * ran out so long ago. */
+bool cell_truth_holds(struct cell_truth *t, const char *node, uint64_t now_ns, uint64_t ago_ns);
+
 /* ---- What the workload knows ---- */
 
 /* A transaction of the cell was committed on a node. digest: cell_truth_pages of the database file right
@@ -90,7 +107,7 @@ bool cell_truth_alarm(const struct cell_truth *t, struct cd_str scope, struct ce
 /* For reports. */
 struct cell_truth_counts {
     uint64_t changes, rows, slots, seals, claims, takeovers, outputs, passed_on, revealing, folds, audits,
-        restores;
+        restores, followed; /* followed: answers that followers alone proved. */
 };
 struct cell_truth_counts cell_truth_counts(const struct cell_truth *t);
 

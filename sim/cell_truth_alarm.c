@@ -10,6 +10,7 @@ void truth_alarm_counts(struct truth_row *r)
     if (i.seq == 0 || (c->has_alarm && store_identity_cmp(i, newest) < 0))
         return;
     c->has_alarm = true;
+    c->unsure = false;
     c->alarm = (struct cell_alarm_state){r->alarm.armed, (uint64_t)r->alarm.due_ms, i.epoch, i.seq};
 }
 
@@ -48,13 +49,16 @@ static void of_session(struct cell_truth *t, const struct truth_session *s)
     size_t count;
     if (s->floor.has_alarms)
         checkpoint(t, s, &got);
-    for (struct cd_map_node *n = cd_map_first(&s->slots); n != NULL && cd_map_key_u64(n) <= s->prefix;
-         n = cd_map_next(n))
-        for (const struct truth_row *r = ((struct truth_slot *)cd_map_value(n))->row; r != NULL; r = r->next)
-            if (r->slot > s->floor.floor && r->batch > through && r->alarm.inst_seq > 0)
+    for (struct cd_map_node *n = cd_map_first(&s->batches); n != NULL; n = cd_map_next(n)) {
+        const struct truth_batch *b = cd_map_value(n);
+        if ((b->slot != 0 && b->slot <= s->floor.floor) || b->number <= through)
+            continue;
+        for (const struct truth_row *r = b->row; r != NULL; r = r->next)
+            if (r->counts && r->alarm.inst_seq > 0)
                 log_alarms_apply(&got, cd_str(r->cell->scope),
                                  (struct store_identity){r->epoch, r->alarm.inst_seq}, r->alarm.armed,
-                                 (uint64_t)r->alarm.due_ms, r->batch);
+                                 (uint64_t)r->alarm.due_ms, b->number);
+    }
     struct store_alarm *list = log_alarms_list(&got, &count);
     for (size_t i = 0; i < count; i++) {
         struct truth_cell *c = truth_cell(t, list[i].cell);
@@ -110,10 +114,9 @@ static void of_wake_objects(struct cell_truth *t)
     }
 }
 
-void truth_alarms_found(struct cell_truth *t, const char *when)
+/* The first cell whose alarm is found by nobody; NULL: none. */
+static struct truth_cell *forgotten(struct cell_truth *t)
 {
-    if (t->broken != NULL)
-        return;
     for (struct cd_map_node *n = cd_map_first(&t->cells); n != NULL; n = cd_map_next(n))
         ((struct truth_cell *)cd_map_value(n))->found = false;
     for (struct cd_map_node *n = cd_map_first(&t->sessions); n != NULL; n = cd_map_next(n))
@@ -121,10 +124,20 @@ void truth_alarms_found(struct cell_truth *t, const char *when)
             of_session(t, cd_map_value(n));
     of_wake_objects(t);
     for (struct cd_map_node *n = cd_map_first(&t->cells); n != NULL; n = cd_map_next(n)) {
-        const struct truth_cell *c = cd_map_value(n);
-        if (c->has_alarm && c->alarm.armed && !c->found)
-            truth_break(t, "I10", "%s: the alarm %llu.%llu, due at %llu ms, is found by nobody, %s", c->scope,
-                        (unsigned long long)c->alarm.epoch, (unsigned long long)c->alarm.seq,
-                        (unsigned long long)c->alarm.due_ms, when);
+        struct truth_cell *c = cd_map_value(n);
+        if (c->has_alarm && c->alarm.armed && !c->found && !c->unsure)
+            return c;
     }
+    return NULL;
+}
+
+void truth_alarms_found(struct cell_truth *t, const char *when)
+{
+    struct truth_cell *c = NULL;
+    while (t->broken == NULL && (c = forgotten(t)) != NULL && truth_follow_alarm(t, c))
+        ;
+    if (c != NULL)
+        truth_break(t, "I10", "%s: the alarm %llu.%llu, due at %llu ms, is found by nobody, %s", c->scope,
+                    (unsigned long long)c->alarm.epoch, (unsigned long long)c->alarm.seq,
+                    (unsigned long long)c->alarm.due_ms, when);
 }

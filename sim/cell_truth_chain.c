@@ -24,10 +24,13 @@ void truth_row_counts(struct cell_truth *t, struct truth_row *r)
 {
     struct truth_epoch *e = truth_epoch(r->cell, r->epoch), *newest;
     uint64_t epoch;
+    if (r->counts)
+        return;
+    r->counts = true;
     if (e->owner != r->session)
-        truth_break(t, "I1", "%s epoch %llu is %s's; slot %llu of %s has a row of it", r->cell->scope,
+        truth_break(t, "I1", "%s epoch %llu is %s's; batch %llu of %s has a row of it", r->cell->scope,
                     (unsigned long long)r->epoch, e->owner == NULL ? "nobody" : e->owner->name,
-                    (unsigned long long)r->slot, r->session->name);
+                    (unsigned long long)r->batch->number, r->session->name);
     truth_alarm_counts(r);
     if (r->note || t->broken != NULL)
         return;
@@ -164,6 +167,8 @@ void truth_object_change(struct cell_truth *t, const struct ltx_name *n, const s
         return;
     }
     t->counts.folds++;
+    if (!e->begun || n->max_txid > e->last)
+        truth_follow_folded(t, cell, n->epoch, n->max_txid);
     uint64_t from = e->covered > e->base_txid ? e->covered : e->base_txid;
     if (ltx_file_open(&f, c->body, n, &why) != 0 || ltx_file_verify(t->zstd, &f, &why) != 0)
         truth_break(t, "I7", "%s epoch %llu %llu-%llu: %s", cell->scope, (unsigned long long)n->epoch,
@@ -189,13 +194,15 @@ static struct cd_str row_bytes(const struct cell_truth *t, const struct truth_ro
 {
     struct cd_buf key = {0};
     struct cd_str body = {0};
+    if (!r->apart && r->batch->slot == 0)
+        return cd_str_sub(cd_buf_str(&r->batch->bytes), r->offset, r->length);
     if (r->apart)
         log_apart_key(&key, cd_str(r->session->name), r->id);
     else
-        log_slot_key(&key, cd_str(r->session->name), r->slot);
+        log_slot_key(&key, cd_str(r->session->name), r->batch->slot);
     bool there = truth_get(t, cd_buf_str(&key), &body);
     cd_buf_deinit(&key);
-    return there && !r->apart ? cd_str_sub(body, r->offset, r->length) : body;
+    return there && !r->apart ? cd_str_sub(body, r->batch->offset + r->offset, r->length) : body;
 }
 
 /* Everything that a recovery of all sessions would leave for a restore of the cell. */
@@ -207,12 +214,11 @@ static void gather(const struct cell_truth *t, const struct truth_cell *c, struc
     cd_buf_deinit(&prefix);
     for (struct cd_map_node *n = cd_map_first(&t->sessions); n != NULL; n = cd_map_next(n)) {
         const struct truth_session *s = cd_map_value(n);
-        for (struct cd_map_node *k = cd_map_first(&s->slots); k != NULL && cd_map_key_u64(k) <= s->prefix;
-             k = cd_map_next(k))
-            for (const struct truth_row *r = ((struct truth_slot *)cd_map_value(k))->row; r != NULL;
+        for (struct cd_map_node *k = cd_map_first(&s->batches); k != NULL; k = cd_map_next(k))
+            for (const struct truth_row *r = ((struct truth_batch *)cd_map_value(k))->row; r != NULL;
                  r = r->next) {
                 const struct truth_epoch *e = cd_map_get_u64(&c->epochs, r->epoch);
-                if (r->cell == c && !r->note && r->max_txid > e->covered)
+                if (r->cell == c && r->counts && !r->note && r->max_txid > e->covered)
                     piece_add(out,
                               (struct ltx_object){
                                   .epoch = r->epoch, .min_txid = r->min_txid, .max_txid = r->max_txid},

@@ -3,19 +3,23 @@
 
 #include "base/encode.h"
 
+static void batch_free(struct truth_batch *b)
+{
+    while (b->row != NULL) {
+        struct truth_row *r = b->row;
+        b->row = r->next;
+        cd_free(r);
+    }
+    cd_buf_deinit(&b->bytes);
+    cd_free(b);
+}
+
 void truth_session_free(struct truth_session *s)
 {
-    for (struct cd_map_node *n = cd_map_first(&s->slots); n != NULL; n = cd_map_next(n)) {
-        struct truth_slot *slot = cd_map_value(n);
-        while (slot->row != NULL) {
-            struct truth_row *r = slot->row;
-            slot->row = r->next;
-            cd_free(r);
-        }
-        cd_free(slot);
-    }
-    for (struct cd_map_node *n = cd_map_first(&s->batches); n != NULL; n = cd_map_next(n))
+    for (struct cd_map_node *n = cd_map_first(&s->slots); n != NULL; n = cd_map_next(n))
         cd_free(cd_map_value(n));
+    for (struct cd_map_node *n = cd_map_first(&s->batches); n != NULL; n = cd_map_next(n))
+        batch_free(cd_map_value(n));
     cd_map_deinit(&s->slots);
     cd_map_deinit(&s->batches);
     cd_free((void *)(uintptr_t)s->gone);
@@ -27,25 +31,31 @@ static bool row_covered(const struct truth_row *r)
     return r->note || r->max_txid <= truth_epoch(r->cell, r->epoch)->covered;
 }
 
-static const struct truth_row *slot_uncovered(const struct truth_slot *slot, const struct truth_cell *cell)
-{
-    for (const struct truth_row *r = slot->row; r != NULL; r = r->next)
-        if ((cell == NULL || r->cell == cell) && !row_covered(r))
-            return r;
-    return NULL;
-}
-
 const struct truth_row *truth_uncovered(const struct truth_session *s, const struct truth_cell *cell,
                                         uint64_t upto_slot)
 {
-    const struct truth_row *found = NULL;
-    for (struct cd_map_node *n = cd_map_first(&s->slots); n != NULL && found == NULL; n = cd_map_next(n))
-        if (cd_map_key_u64(n) <= s->prefix && cd_map_key_u64(n) <= upto_slot)
-            found = slot_uncovered(cd_map_value(n), cell);
-    return found;
+    for (struct cd_map_node *n = cd_map_first(&s->batches); n != NULL; n = cd_map_next(n)) {
+        const struct truth_batch *b = cd_map_value(n);
+        if (upto_slot != UINT64_MAX && (b->slot == 0 || b->slot > upto_slot))
+            continue;
+        for (const struct truth_row *r = b->row; r != NULL; r = r->next)
+            if (r->counts && (cell == NULL || r->cell == cell) && !row_covered(r))
+                return r;
+    }
+    return NULL;
 }
 
 /* ---- Slots ---- */
+
+void truth_batches_count(struct cell_truth *t, struct truth_session *s, uint64_t upto)
+{
+    for (const struct truth_batch *b;
+         t->broken == NULL && s->proven < upto && (b = cd_map_get_u64(&s->batches, s->proven + 1)) != NULL;
+         s->proven++) {
+        for (struct truth_row *r = b->row; r != NULL && t->broken == NULL; r = r->next)
+            truth_row_counts(t, r);
+    }
+}
 
 /* The unbroken row may have become longer: its rows are history now, until a seal ends it. */
 static void advance(struct cell_truth *t, struct truth_session *s)
@@ -58,8 +68,7 @@ static void advance(struct cell_truth *t, struct truth_session *s)
                         (unsigned long long)s->prefix, (unsigned long long)slot->first_batch,
                         (unsigned long long)s->prefix_batch);
         s->prefix_batch = slot->last_batch;
-        for (struct truth_row *r = slot->row; r != NULL && t->broken == NULL; r = r->next)
-            truth_row_counts(t, r);
+        truth_batches_count(t, s, s->prefix_batch);
     }
 }
 
@@ -81,67 +90,85 @@ static void row_begins(struct cell_truth *t, struct truth_row *r, struct cd_str 
     cd_buf_deinit(&why);
 }
 
-static void row_stored(struct cell_truth *t, struct truth_session *s, struct truth_slot *slot,
-                       uint64_t number, struct cd_str object, uint64_t batch, const struct log_entry *e)
+static void row_seen(struct cell_truth *t, struct truth_session *s, struct truth_batch *b,
+                     const struct log_batch *bytes_of, const struct log_entry *e)
 {
     struct truth_row *r = cd_new(struct truth_row);
-    *r = (struct truth_row){.cell = truth_cell(t, e->cell),
+    *r = (struct truth_row){.batch = b,
+                            .cell = truth_cell(t, e->cell),
                             .session = s,
                             .epoch = e->epoch,
                             .min_txid = e->min_txid,
                             .max_txid = e->max_txid,
-                            .slot = number,
-                            .batch = batch,
                             .note = e->kind == LOG_ROW_NOTE,
                             .apart = e->kind == LOG_ROW_APART,
                             .alarm = e->alarm,
                             .length = (size_t)e->length};
     memcpy(r->id, e->id, sizeof r->id);
-    *slot->tail = r;
-    slot->tail = &r->next;
+    *b->tail = r;
+    b->tail = &r->next;
     t->counts.rows++;
     struct cd_str bytes = e->ltx;
     if (r->apart) {
         struct cd_buf key = {0};
         log_apart_key(&key, cd_str(s->name), r->id);
         if (!truth_get(t, cd_buf_str(&key), &bytes))
-            truth_break(t, "I3", "slot %llu of %s names %s, which is not there", (unsigned long long)number,
-                        s->name, cd_buf_cstr(&key));
+            truth_break(t, "I3", "batch %llu of %s names %s, which is not there",
+                        (unsigned long long)b->number, s->name, cd_buf_cstr(&key));
         cd_buf_deinit(&key);
     } else if (!r->note) {
-        r->offset = (size_t)(e->ltx.ptr - object.ptr);
+        r->offset = (size_t)(e->ltx.ptr - bytes_of->bytes.ptr);
     }
     if (!r->note && t->broken == NULL)
         row_begins(t, r, bytes);
 }
 
-static void batches_stored(struct cell_truth *t, struct truth_session *s, struct truth_slot *slot,
-                           const struct log_slot *o)
+static struct truth_batch *batch_new(struct cell_truth *t, struct truth_session *s, const struct log_batch *b)
+{
+    struct truth_batch *known = cd_new(struct truth_batch);
+    struct cd_str rest = b->table;
+    struct log_entry e;
+    known->number = b->batch;
+    known->tail = &known->row;
+    memcpy(known->digest, b->digest, sizeof known->digest);
+    (void)cd_map_put_u64(&s->batches, b->batch, known);
+    while (log_batch_next(b, &rest, &e) && t->broken == NULL)
+        row_seen(t, s, known, b, &e);
+    return known;
+}
+
+void truth_batch_seen(struct cell_truth *t, struct truth_session *s, const struct log_batch *b, uint64_t slot,
+                      size_t offset)
+{
+    struct truth_batch *known = cd_map_get_u64(&s->batches, b->batch);
+    if (known == NULL) {
+        known = batch_new(t, s, b);
+    } else if (memcmp(known->digest, b->digest, sizeof known->digest) != 0) {
+        truth_break(t, "I3", "%s: batch %llu has another content in slot %llu", s->name,
+                    (unsigned long long)b->batch, (unsigned long long)slot);
+    } else if (slot != 0 && known->slot != 0) {
+        truth_break(t, "I3", "%s: batch %llu is in slot %llu and in slot %llu", s->name,
+                    (unsigned long long)b->batch, (unsigned long long)known->slot, (unsigned long long)slot);
+    }
+    if (slot != 0) {
+        known->slot = slot;
+        known->offset = offset;
+        cd_buf_deinit(&known->bytes);
+    } else if (known->slot == 0 && known->bytes.len == 0) {
+        cd_buf_add_str(&known->bytes, b->bytes);
+    }
+}
+
+static void batches_stored(struct cell_truth *t, struct truth_session *s, const struct log_slot *o)
 {
     struct cd_buf why = {0};
     for (size_t i = 0; i < log_slot_batches(o) && t->broken == NULL; i++) {
         struct log_batch b;
-        struct log_entry e;
-        if (log_slot_batch_open(o, i, &b, &why) != 0) {
+        if (log_slot_batch_open(o, i, &b, &why) != 0)
             truth_break(t, "I3", "slot %llu of %s: %s", (unsigned long long)o->head.slot, s->name,
                         cd_buf_cstr(&why));
-            break;
-        }
-        uint8_t *known = cd_map_get_u64(&s->batches, b.batch);
-        if (known != NULL && memcmp(known, b.digest, sizeof b.digest) != 0)
-            truth_break(t, "I3", "%s: batch %llu has another content in slot %llu", s->name,
-                        (unsigned long long)b.batch, (unsigned long long)o->head.slot);
-        else if (known != NULL)
-            truth_break(t, "I3", "%s: batch %llu is in slot %llu and in another", s->name,
-                        (unsigned long long)b.batch, (unsigned long long)o->head.slot);
-        if (known == NULL) {
-            known = cd_alloc(sizeof b.digest);
-            memcpy(known, b.digest, sizeof b.digest);
-            (void)cd_map_put_u64(&s->batches, b.batch, known);
-        }
-        struct cd_str rest = b.table;
-        while (log_batch_next(&b, &rest, &e) && t->broken == NULL)
-            row_stored(t, s, slot, o->head.slot, o->bytes, b.batch, &e);
+        else
+            truth_batch_seen(t, s, &b, o->head.slot, (size_t)(b.bytes.ptr - o->bytes.ptr));
     }
     cd_buf_deinit(&why);
 }
@@ -186,7 +213,6 @@ static void slot_created(struct cell_truth *t, struct truth_session *s, uint64_t
                                     .first_batch = o.head.first_batch,
                                     .last_batch = o.head.last_batch,
                                     .digest = digest};
-        slot->tail = &slot->row;
         (void)cd_map_put_u64(&s->slots, number, slot);
     }
     t->counts.slots++;
@@ -204,17 +230,28 @@ static void slot_created(struct cell_truth *t, struct truth_session *s, uint64_t
         if (s->seal == 0 && number > s->prefix + o.head.pipeline)
             truth_break(t, "I3", "%s stored slot %llu; %llu and a window of %u were allowed", s->name,
                         (unsigned long long)number, (unsigned long long)s->prefix, o.head.pipeline);
-        batches_stored(t, s, slot, &o);
+        batches_stored(t, s, &o);
         advance(t, s);
     }
     log_slot_deinit(&o);
     cd_buf_deinit(&why);
 }
 
+static const struct truth_row *slot_uncovered(const struct truth_session *s, const struct truth_slot *slot)
+{
+    for (uint64_t n = slot->first_batch; n <= slot->last_batch; n++) {
+        const struct truth_batch *b = cd_map_get_u64(&s->batches, n);
+        for (const struct truth_row *r = b == NULL ? NULL : b->row; r != NULL; r = r->next)
+            if (!row_covered(r))
+                return r;
+    }
+    return NULL;
+}
+
 static void slot_deleted(struct cell_truth *t, struct truth_session *s, uint64_t number)
 {
     const struct truth_slot *slot = cd_map_get_u64(&s->slots, number);
-    const struct truth_row *r = slot == NULL ? NULL : slot_uncovered(slot, NULL);
+    const struct truth_row *r = slot == NULL || slot->seal ? NULL : slot_uncovered(s, slot);
     if (slot != NULL && slot->seal && number == s->seal)
         truth_break(t, "I5", "the seal of %s at %llu was deleted", s->name, (unsigned long long)number);
     else if (s->sealed || slot == NULL)
@@ -257,8 +294,8 @@ static void floor_changed(struct cell_truth *t, struct truth_session *s, const s
     if (r != NULL)
         truth_break(t, "I5",
                     "the floor of %s passes slot %llu, and transaction %llu of %s epoch %llu is in no object",
-                    s->name, (unsigned long long)r->slot, (unsigned long long)r->max_txid, r->cell->scope,
-                    (unsigned long long)r->epoch);
+                    s->name, (unsigned long long)r->batch->slot, (unsigned long long)r->max_txid,
+                    r->cell->scope, (unsigned long long)r->epoch);
     truth_alarms_found(t, "the floor rises");
 }
 
@@ -267,8 +304,8 @@ static void apart_deleted(struct cell_truth *t, struct truth_session *s, struct 
     struct cd_buf named = {0};
     if (s->sealed)
         return;
-    for (struct cd_map_node *n = cd_map_first(&s->slots); n != NULL; n = cd_map_next(n))
-        for (const struct truth_row *r = ((struct truth_slot *)cd_map_value(n))->row; r != NULL;
+    for (struct cd_map_node *n = cd_map_first(&s->batches); n != NULL; n = cd_map_next(n))
+        for (const struct truth_row *r = ((struct truth_batch *)cd_map_value(n))->row; r != NULL;
              r = r->next) {
             if (!r->apart || row_covered(r))
                 continue;
@@ -289,6 +326,8 @@ void truth_log_change(struct cell_truth *t, const struct store_log_name *name, c
         floor_changed(t, s, c);
     } else if (name->kind == STORE_LOG_ROW && !c->there) {
         apart_deleted(t, s, c->key);
+    } else if (name->kind == STORE_LOG_LOSS && c->there) {
+        truth_follow_lost(t, s);
     } else if (name->kind == STORE_LOG_SLOT && !c->there) {
         slot_deleted(t, s, name->number);
     } else if (name->kind == STORE_LOG_SLOT && before != NULL) {

@@ -87,6 +87,7 @@ static void record_sealed(struct cell_truth *t, struct truth_session *s, uint64_
                     "the record of %s is sealed, and transaction %llu of %s epoch %llu is in no object",
                     s->name, (unsigned long long)r->max_txid, r->cell->scope, (unsigned long long)r->epoch);
     s->sealed = true;
+    truth_follow_sealed(t, s);
     truth_alarms_found(t, "a record is sealed");
 }
 
@@ -104,6 +105,8 @@ static void log_record(struct cell_truth *t, struct truth_session *s, const stru
         truth_break(t, "I4", "the record of %s was being recovered, and is open", s->name);
     else if (l->log.state == STORE_LOG_SEALED && !s->sealed)
         record_sealed(t, s, l->log.seal);
+    else if (!s->sealed)
+        truth_follow_record(t, s, &l->log);
     s->opened |= l->log.state != STORE_LOG_SEALED;
     s->recovering |= l->log.state == STORE_LOG_RECOVERING;
 }

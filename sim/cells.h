@@ -77,6 +77,8 @@ struct cells_nodes;
 void cells_nodes_boot(struct run *run, struct fleet_node *n, struct io *io);
 void cells_nodes_freeze(struct run *run, struct fleet_node *n);
 void cells_nodes_audit(struct run *run); /* The observers look at everything. */
+/* Whether its disk may be lost; else what is nowhere else is named. */
+bool cells_nodes_spare(struct run *run, const struct fleet_node *n, struct cd_buf *why);
 void cells_nodes_unwind(struct run *run, struct fleet_node *n, struct io *io);
 void cells_nodes_alarms(struct run *run, struct cells_load *l); /* Who is told of alarms that run. */
 /* Whether every node has had its lease in the life that it has now. */

@@ -33,6 +33,8 @@ struct cells_life_opts {
     uint64_t balance_ms; /* CELLD_REBALANCE_INTERVAL_MS */
     unsigned pipeline;
     bool sole;
+    bool followers; /* CELLD_DURABILITY=fleet */
+    uint64_t flush_ms, window, backstop_ns; /* CELLD_LOG_FLUSH_MS, _WINDOW, _EVICT_BACKSTOP_MS */
     uint64_t batch_bytes, fold_rows, fold_slots, fold_cache, fold_range; /* 0: as in production. */
     uint32_t page_size;
     unsigned releases; /* Handoffs at a time. */

@@ -11,6 +11,8 @@
 #define HIGH_MIB 100u /* Of memory; 80 is the low watermark. */
 #define USED_MIB 40u
 #define RELEASES 8u
+#define ABSENT_NS IO_SEC(8)
+#define ABSENT_POLL_NS IO_SEC(1)
 #define SUPERVISOR_NS IO_MS(500) /* How soon a process that ended by itself is started again. */
 
 struct cells_place { /* A node over all its lives. */
@@ -66,6 +68,25 @@ static void committed(void *arg, struct cell *c)
     }
 }
 
+/* The budget: recovery gives a follower up whose lease ran out 20 s ago and who cannot be reached (fleet.md
+ * 7.3). One that has what no slot has is started again before that. */
+static void absent_poll(struct sim *sim, void *arg)
+{
+    struct cells_nodes *nodes = arg;
+    struct run *run = nodes->run;
+    if (run->phase > RUN_SETTLE)
+        return;
+    for (unsigned i = 1; i <= run->nodes; i++) {
+        const struct cells_place *p = &nodes->place[i];
+        if (p->node == NULL || sim_node_life(p->node->node) != SIM_DEAD || p->node->restarting ||
+            !cells_observe_holds(nodes->observe, p->id, ABSENT_NS))
+            continue;
+        run_note(run, "budget: n%u is started again: it has what no slot has", i);
+        fleet_restart(p->node, false);
+    }
+    sim_at(sim, ABSENT_POLL_NS, absent_poll, nodes);
+}
+
 static struct cells_nodes *nodes_of(struct run *run)
 {
     if (run->cells == NULL) {
@@ -74,6 +95,8 @@ static struct cells_nodes *nodes_of(struct run *run)
         run->cells->observe = cells_observe_new(run);
         run->cells->hooks =
             (struct cells_hooks){.alarm = alarm_runs, .committed = committed, .arg = run->cells};
+        if (scn_get(run->scn, SCN_FLEET_DURABILITY) == 1)
+            sim_at(run->sim, ABSENT_POLL_NS, absent_poll, run->cells);
     }
     return run->cells;
 }
@@ -194,6 +217,10 @@ static struct cells_life *new_life(struct cells_place *p)
                  .retention_ms = scn_get(s, SCN_CELLS_RETENTION) / IO_MS(1)},
         .cache_bytes = scn_get(s, SCN_CELLS_CACHE),
         .sole = scn_get(s, SCN_CELLS_SOLE) == 1,
+        .followers = scn_get(s, SCN_FLEET_DURABILITY) == 1,
+        .flush_ms = scn_get(s, SCN_CELLS_FLUSH) / IO_MS(1),
+        .window = scn_get(s, SCN_CELLS_WINDOW),
+        .backstop_ns = scn_get(s, SCN_CELLS_BACKSTOP),
         .batch_bytes = scn_get(s, SCN_CELLS_BATCH),
         .fold_rows = scn_get(s, SCN_CELLS_FOLD_ROWS),
         .fold_slots = scn_get(s, SCN_CELLS_FOLD_SLOTS),
@@ -255,6 +282,11 @@ void cells_nodes_freeze(struct run *run, struct fleet_node *n)
     struct cells_place *p = &nodes_of(run)->place[n->index];
     if (p->life != NULL && p->lives == sim_node_lives(n->node))
         cells_observe_end(run->cells->observe, cells_life_session(p->life), "its process is dead");
+}
+
+bool cells_nodes_spare(struct run *run, const struct fleet_node *n, struct cd_buf *why)
+{
+    return cells_observe_spare(nodes_of(run)->observe, sim_node_name(n->node), why);
 }
 
 void cells_nodes_audit(struct run *run)

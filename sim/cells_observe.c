@@ -1,6 +1,7 @@
 #include "sim/cells_observe.h"
 
 #include "db/db.h"
+#include "log/follower_rule.h"
 #include "sim/cell_watch.h"
 #include "sim/cells_code.h"
 #include "store/names.h"
@@ -58,12 +59,66 @@ static void audit_due(struct sim *sim, void *arg)
     sim_at(sim, AUDIT_NS, audit_due, o);
 }
 
+/* ---- What followers keep ---- */
+
+struct kept_look {
+    struct sim_node *node;
+    struct cd_buf dir, path, body;
+    uint64_t from;
+    void (*file)(void *to, const char *name, struct cd_str bytes);
+    void *to;
+};
+
+static void kept_found(void *arg, const char *name)
+{
+    struct kept_look *k = arg;
+    struct log_kept kept;
+    if (!log_kept_name_read(&kept, cd_str(name)) || kept.last < k->from)
+        return;
+    cd_buf_clear(&k->path);
+    cd_buf_clear(&k->body);
+    cd_buf_addf(&k->path, "%s/%s", cd_buf_cstr(&k->dir), name);
+    if (sim_disk_durable(k->node, cd_buf_cstr(&k->path), &k->body) == IO_OK)
+        k->file(k->to, name, cd_buf_str(&k->body));
+}
+
+static void kept_each(void *arg, const char *node, const char *session, uint64_t from,
+                      void (*file)(void *to, const char *name, struct cd_str bytes), void *to)
+{
+    const struct cells_observe *o = arg;
+    struct kept_look k = {.from = from, .file = file, .to = to};
+    for (unsigned i = 1; i <= o->run->nodes; i++)
+        if (o->run->node[i].node != NULL && strcmp(sim_node_name(o->run->node[i].node), node) == 0)
+            k.node = o->run->node[i].node;
+    cd_buf_addf(&k.dir, CELLS_DATA_DIR "/peerlog/%s", session);
+    if (k.node != NULL)
+        sim_disk_names(k.node, cd_buf_cstr(&k.dir), kept_found, &k);
+    cd_buf_deinit(&k.dir);
+    cd_buf_deinit(&k.path);
+    cd_buf_deinit(&k.body);
+}
+
+bool cells_observe_spare(struct cells_observe *o, const char *node, struct cd_buf *why)
+{
+    bool spare = cell_truth_spare(o->truth, node, why);
+    judge(o);
+    return spare;
+}
+
+bool cells_observe_holds(struct cells_observe *o, const char *node, uint64_t ago_ns)
+{
+    bool holds = cell_truth_holds(o->truth, node, sim_now_ns(o->run->sim), ago_ns);
+    judge(o);
+    return holds;
+}
+
 struct cells_observe *cells_observe_new(struct run *run)
 {
     struct cells_observe *o = cd_new(struct cells_observe);
     o->run = run;
     o->truth = cell_truth_new();
     cell_watch(&o->watch, run->sim, o->truth);
+    cell_truth_disks(o->truth, &(struct cell_disks){o, kept_each});
     sim_on_store(run->sim, changed, o);
     sim_at(run->sim, AUDIT_NS, audit_due, o);
     return o;
@@ -109,7 +164,10 @@ void cells_observe_output(struct cells_observe *o, const struct cells_output *ou
     struct cd_str text = out->text;
     if (!cells_answer_take(&text, &shown.epoch, &shown.txid) || run_failed(o->run))
         return; /* The client says that it is no answer. */
+    uint64_t followed = cell_truth_counts(o->truth).followed;
     cell_truth_output(o->truth, &shown);
+    if (cell_truth_counts(o->truth).followed > followed)
+        CD_MARK("cells.follower_proof");
     judge(o);
 }
 
@@ -130,8 +188,8 @@ void cells_observe_audit(struct cells_observe *o)
     run_note(
         o->run,
         "observers: %llu changes of the bucket, %llu rows in %llu slots, %llu claims, %llu takeovers, %llu "
-        "answers, %llu of them passed on, %llu restores",
+        "answers, %llu of them passed on, %llu proven by followers alone, %llu restores",
         (unsigned long long)n.changes, (unsigned long long)n.rows, (unsigned long long)n.slots,
         (unsigned long long)n.claims, (unsigned long long)n.takeovers, (unsigned long long)n.outputs,
-        (unsigned long long)n.passed_on, (unsigned long long)n.restores);
+        (unsigned long long)n.passed_on, (unsigned long long)n.followed, (unsigned long long)n.restores);
 }

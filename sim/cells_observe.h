@@ -17,5 +17,8 @@ void cells_observe_output(struct cells_observe *o, const struct cells_output *ou
 /* The process of session (empty: it has none yet) has fenced itself, or is dead. */
 void cells_observe_end(struct cells_observe *o, struct cd_str session, const char *cause);
 void cells_observe_audit(struct cells_observe *o);
+/* Whether the disk of node may be lost (cell_truth_spare). */
+bool cells_observe_spare(struct cells_observe *o, const char *node, struct cd_buf *why);
+bool cells_observe_holds(struct cells_observe *o, const char *node, uint64_t ago_ns); /* cell_truth_holds */
 
 #endif

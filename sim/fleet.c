@@ -153,11 +153,25 @@ void fleet_crash(struct fleet_node *n, enum sim_crash how)
     }
 }
 
+/* The fault budget of simulation.md 4: the last copy of what followers proved is not taken away. */
+static bool may_wipe(struct fleet_node *n)
+{
+    struct run *run = n->run;
+    struct cd_buf why = {0};
+    bool may = true;
+    for (unsigned i = 0; i < run->loads && may; i++)
+        may = run->load_kind[i]->spare == NULL || run->load_kind[i]->spare(run->load[i], n, &why);
+    if (!may)
+        run_note(run, "budget: the disk of n%u is not lost: nobody else has %s", n->index, cd_buf_cstr(&why));
+    cd_buf_deinit(&why);
+    return may;
+}
+
 static void restart_now(struct fleet_node *n)
 {
     struct run *run = n->run;
     n->restarting = n->draining = n->again = false;
-    bool wipe = n->wipe;
+    bool wipe = n->wipe && may_wipe(n);
     n->wipe = false;
     if (wipe) {
         /* The fault budget of simulation.md 4: what only this disk had is gone, and nobody may be blamed for

@@ -209,10 +209,15 @@ static void unwind(void *load, struct fleet_node *n, struct io *io)
         cells_nodes_unwind(n->run, n, io);
 }
 
+static bool spare(void *load, struct fleet_node *n, struct cd_buf *why)
+{
+    return n->run->cells_load != load || cells_nodes_spare(n->run, n, why);
+}
+
 static void wiped(void *load, struct fleet_node *n)
 {
     (void)load;
-    (void)n; /* Nothing is excused: what was acknowledged is in the bucket. */
+    (void)n; /* Nothing is excused: what was acknowledged is in the bucket, or on another disk. */
 }
 
 static bool drain(void *load, struct fleet_node *n)
@@ -293,6 +298,7 @@ static void *alarms_start(struct run *run)
         .boot = boot,                                                                                        \
         .freeze = freeze,                                                                                    \
         .unwind = unwind,                                                                                    \
+        .spare = spare,                                                                                      \
         .wiped = wiped,                                                                                      \
         .quiet = quiet,                                                                                      \
         .settled = settled,                                                                                  \

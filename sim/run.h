@@ -70,6 +70,9 @@ struct load_kind {
     /* As of struct sim_program; freeze may be NULL. */
     void (*freeze)(void *load, struct fleet_node *n, struct io *io);
     void (*unwind)(void *load, struct fleet_node *n, struct io *io);
+    /* Whether its disk may be lost now: false and why, when it has the last copy of something. NULL: always.
+     */
+    bool (*spare)(void *load, struct fleet_node *n, struct cd_buf *why);
     void (*wiped)(void *load, struct fleet_node *n); /* Its disk is gone, and that is excused. */
     void (*quiet)(void *load); /* No new work from now on. */
     /* Whether all work is done and answered; else says in why (may be NULL) what is not, one line each. */

@@ -105,6 +105,9 @@ enum scn_kind {
     X(SERVER_IDLE_TIMEOUT, SCN_SERVER, "idle-timeout", SCN_TIME, 30 * S, MS, 600 * S, NULL)                  \
     X(CELLS_SOLE, SCN_CELLS, "sole", SCN_COUNT, 0, 0, 1, NULL)                                               \
     X(CELLS_PIPELINE, SCN_CELLS, "pipeline", SCN_COUNT, 4, 1, 64, NULL)                                      \
+    X(CELLS_FLUSH, SCN_CELLS, "flush", SCN_TIME, S, 0, 60 * S, NULL)                                         \
+    X(CELLS_WINDOW, SCN_CELLS, "window", SCN_COUNT, 0, 0, 100000, NULL)                                      \
+    X(CELLS_BACKSTOP, SCN_CELLS, "backstop", SCN_TIME, 2 * S, 50 * MS, 60 * S, NULL)                         \
     X(CELLS_BATCH, SCN_CELLS, "batch", SCN_BYTES, 8 << 20, 1 << 10, 8 << 20, NULL)                           \
     X(CELLS_FOLD, SCN_CELLS, "fold", SCN_TIME, 30 * S, MS, 3600 * S, NULL)                                   \
     X(CELLS_FOLD_ROWS, SCN_CELLS, "fold-rows", SCN_COUNT, 0, 0, 100000, NULL)                                \

@@ -6,7 +6,6 @@
 
 /* What the workloads of today never do: a fault of it could not strike. */
 static const char *const absent_settings[SCN_SETTING_COUNT] = {
-    [SCN_FLEET_DURABILITY] = "there are no followers, all is proven by the bucket",
     [SCN_JS_PROJECT] = "there is one Worker, sim/js/worker.js",
 };
 /* Calls a node can be crashed at: patterns of sim_at_call, of the groups that workloads use. */
@@ -61,6 +60,13 @@ static int check_settings(const struct scn *s, const char *name, struct cd_buf *
                       "this program has none; celld-sim has");
     if (s->value[SCN_FLEET_TTL].set && !has_cells(s))
         return refuse(why, name, s->group_line[SCN_FLEET], "fleet ttl=", no_cells);
+    if (s->value[SCN_FLEET_DURABILITY].set && !has_cells(s))
+        return refuse(why, name, s->group_line[SCN_FLEET], "fleet durability=", no_cells);
+    if (scn_get(s, SCN_FLEET_DURABILITY) == 1 && scn_get(s, SCN_CELLS_SOLE) == 1) {
+        cd_buf_addf(why, "%s:%u: sole=1 is a bucket of one node: there is nobody to follow it", name,
+                    s->group_line[SCN_CELLS]);
+        return CD_EUNSUPPORTED;
+    }
     if (scn_get(s, SCN_CELLS_SOLE) == 1 && scn_get(s, SCN_FLEET_NODES) > 1) {
         cd_buf_addf(why, "%s:%u: sole=1 is a bucket of one node, this fleet has more", name,
                     s->group_line[SCN_CELLS]);

@@ -222,6 +222,19 @@ static bool draw_cells(struct scn *s, uint64_t seed, uint64_t chaos_ns)
     return true;
 }
 
+/* Half of the fleets of several nodes let followers prove writes; from a stream of its own. */
+static void draw_followers(struct scn *s, uint64_t seed)
+{
+    struct cd_rng r;
+    cd_rng_seed(&r, seed, CD_STR("swarm/followers"));
+    if (scn_get(s, SCN_FLEET_NODES) < 2 || !chance(&r, 2))
+        return;
+    scn_set(s, SCN_FLEET_DURABILITY, 1);
+    draw_fault(s, &r, SCN_CELLS_FLUSH, 10 * MS, 10 * S);
+    draw_fault(s, &r, SCN_CELLS_WINDOW, 2, 256);
+    draw_fault(s, &r, SCN_CELLS_BACKSTOP, 100 * MS, 5 * S);
+}
+
 /* ---- The plan ---- */
 
 struct plan {
@@ -507,6 +520,8 @@ void swarm_draw(struct scn *s, uint64_t seed)
     if (run_has_kind(SCN_LOAD_JS))
         draw_js(s, seed, chaos_ns);
     bool cells = run_has_kind(SCN_LOAD_LEDGER) && draw_cells(s, seed, chaos_ns);
+    if (cells)
+        draw_followers(s, seed);
     struct plan p = {
         .scn = s, .end_ns = chaos_ns - RECOVER_MARGIN, .skew_max_ms = 100000, .drift_max_ppm = 50000};
     if (cells) { /* An alarm comes by the clock of its node, and the audit waits for it. */
