@@ -84,7 +84,8 @@ static int note_add(struct rec *c, struct rec_cell *cell, uint64_t through)
 
 /* ---- Coverage ---- */
 
-/* Epochs below retired_below were deleted on purpose: nothing of them is to come back. */
+/* Epochs below retired_below were deleted on purpose: nothing of them is to come back, and what objects a
+ * failed delete has left says nothing. Only an epoch with a later one can be among them. */
 static int covered_by_retirement(struct rec *c, struct rec_cell *cell)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
@@ -114,29 +115,34 @@ static int covered_ask(struct rec *c, struct rec_cell *cell)
     struct io_list page = {0};
     struct ltx_object *object = NULL;
     size_t count = 0;
+    bool later = false; /* The cell has objects of a later epoch. */
     int rc;
-    ltx_key_epoch(&prefix, cell->scope, cell->epoch);
+    ltx_key_cell(&prefix, cell->scope);
+    ltx_key_epoch(&after, cell->scope, cell->epoch);
     do {
         rc = store_retry_list(&page, c->io, c->bucket, cd_buf_str(&prefix), cd_buf_str(&after), IO_LIST_MAX,
                               &p);
         if (rc != IO_OK)
             break;
         object = cd_realloc(object, (count + page.count + 1) * sizeof *object);
-        for (unsigned i = 0; i < page.count; i++) {
+        for (unsigned i = 0; i < page.count && !later; i++) {
             struct ltx_name n;
-            if (ltx_key_parse(page.entry[i].key, &n) == 0)
+            if (ltx_key_parse(page.entry[i].key, &n) != 0)
+                continue;
+            later = n.epoch > cell->epoch;
+            if (!later)
                 object[count++] = (struct ltx_object){
                     n.epoch, n.level, n.min_txid, n.max_txid, page.entry[i].size, page.entry[i].modified_ms};
         }
         cd_buf_clear(&after);
         if (page.count > 0)
             cd_buf_add_str(&after, page.entry[page.count - 1].key);
-    } while (page.more);
+    } while (page.more && !later);
     if (rc == IO_OK) {
         uint64_t covered = count == 0 ? 0 : ltx_coverage(object, count, 0);
         cell->covered = covered;
         cell->known = true;
-        rc = covered == 0 ? covered_by_retirement(c, cell) : 0;
+        rc = covered == 0 || later ? covered_by_retirement(c, cell) : 0;
     } else {
         rc = log_rec_failed(c, cd_buf_str(&prefix), rc, page.why);
     }
