@@ -167,17 +167,6 @@ static int kept_load(struct followed *s, struct log_kept *k, struct cd_buf *body
     return rc;
 }
 
-static int kept_sync(struct followed *s, const struct log_kept *k)
-{
-    struct io_file file = {0};
-    struct cd_buf path = {0};
-    int rc = io_file_open(&file, s->f->o.io, kept_path(&path, s, k->first, k->last), 0);
-    if (rc == IO_OK)
-        rc = file_sync(&file);
-    cd_buf_deinit(&path);
-    return rc;
-}
-
 int log_followed_load(struct followed *s)
 {
     struct io *io = s->f->o.io;
@@ -200,10 +189,9 @@ int log_followed_load(struct followed *s)
     for (size_t i = 0; rc == 0 && i < s->count; i++) {
         rc = kept_load(s, &s->kept[i], &body);
         s->kept[i].frames = (struct cd_str){0};
-        if (rc == 0 && s->kept[i].valid && !CD_PLANT("follower.trusts-cache"))
-            rc = kept_sync(s, &s->kept[i]);
     }
-    if (rc == 0 && there)
+    /* A file has its name only after its own sync; that the name is synced nobody knows. */
+    if (rc == 0 && there && !CD_PLANT("follower.trusts-cache"))
         rc = dirs_sync(s);
     if (rc == 0) {
         log_fragment_load(&v, s->kept, s->count, found.strange);

@@ -180,6 +180,11 @@ static void do_append(struct follow *f, uint64_t from, uint64_t to, uint64_t tru
         f->truncated = truncate;
     if (to > f->sent)
         f->sent = to;
+    if (to >= from) {
+        f->last_epoch = f->log_epoch;
+        f->last_from = from;
+        f->last_to = to;
+    }
     if (follow_append(f->follower, &a, from, to, &answer) != 200)
         return;
     if (to >= from &&
@@ -253,8 +258,9 @@ static void step_seal(struct follow *f)
     uint64_t to = draw(f, 3) == 0 ? f->log_epoch : f->log_epoch - 1;
     if (to == 0)
         return;
-    f->lease.log.state = to == f->log_epoch ? STORE_LOG_RECOVERING : f->lease.log.state;
-    if (to == f->log_epoch) {
+    /* Whoever seals has written into the lease before. But the seal holds whatever the lease says. */
+    if (to == f->log_epoch && draw(f, 2) == 0) {
+        f->lease.log.state = STORE_LOG_RECOVERING;
         memcpy(f->lease.log.claimant, OTHER, sizeof OTHER);
         f->lease.log.claimed_ms = 1;
         follow_lease_put(f->sim, &f->lease);
@@ -329,6 +335,9 @@ static void flow(void *arg)
                                                                .node = CD_STR(FOLLOW_NODE),
                                                                .may = may,
                                                                .arg = f});
+    /* A leader asks again for what got no answer. */
+    if (f->last_epoch == f->log_epoch && f->last_from > f->confirmed && draw(f, 2) == 0)
+        do_append(f, f->last_from, f->last_to, 0);
     while (f->left > 0 && f->broken == NULL && io_sleep(f->io, IO_MS(1)) == IO_OK) {
         f->left--;
         one_step(f);
@@ -379,7 +388,9 @@ void follow_run(struct follow *f)
     sim_disk_put(f->node, "/data/lock", CD_STR("x"));
     while (!f->over) {
         enum sim_action how[] = {SIM_FAIL, SIM_DIE_KILL, SIM_DIE_POWER};
-        CHECK(sim_at_call(f->node, draw(f, 2) == 0 ? "any" : "file", 1 + draw(f, 60), how[draw(f, 3)],
+        /* Often soon again: what a kill left half done has to survive the power loss after it. */
+        uint64_t calls = draw(f, 2) == 0 ? 60 : 12;
+        CHECK(sim_at_call(f->node, draw(f, 2) == 0 ? "any" : "file", 1 + draw(f, calls), how[draw(f, 3)],
                           IO_FAULT, NULL));
         CHECK(sim_run_until(f->sim, ended, f, IO_SEC(30)));
         if (f->over)

@@ -33,6 +33,7 @@ struct follow {
     uint64_t confirmed; /* Of the leader's log epoch; first - 1: none. */
     uint64_t truncated; /* No batch above this was given up. */
     uint64_t sealed; /* Answered. */
+    uint64_t last_epoch, last_from, last_to; /* What was asked last. */
     bool damaged, open_seen; /* open_seen: in this life an append passed while the lease was good. */
     unsigned confirms, certified, crashes;
     /* The verdict. */
