@@ -32,7 +32,7 @@ static const struct cli_command commands[] = {
          "lines on "
          "standard input (kill 2, freeze 2, thaw 2, drain 2, start 2) show what happens when one of them "
          "goes. "
-         "A node that was killed starts again after its lease's time, CELLD_TTL_MS, here 4 seconds."},
+         "A node that was killed starts again after twice its lease's time, CELLD_TTL_MS, here 4 seconds."},
     {"deploy", "[PROJECT] [options]", "build and publish an application",
      CLI_FLEET_FLAGS | CLI_F(CLI_CONFIG) | CLI_F(CLI_DRY_RUN) | CLI_F(CLI_JSON), .max = 1,
      .needs_bucket = "deploy", .run = cli_deploy,

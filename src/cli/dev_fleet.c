@@ -33,10 +33,12 @@ static bool is_due(const void *arg)
 static void tell_end(struct cli_dev_node *n, enum cli_dev_phase was, struct cd_str why)
 {
     const struct cli_dev_view *v = &n->d->view;
-    unsigned long long s = (n->d->ttl_ms + 999) / 1000;
+    /* The others are to take over first: they wait for the end of its lease. */
+    uint64_t wait_ms = 2 * n->d->ttl_ms;
+    unsigned long long s = (wait_ms + 999) / 1000;
     bool left = was == CLI_DEV_LEAVING && n->status == IO_OK &&
                 (n->child.code == 0 || n->child.code == 128 + SIGNAL_TERM);
-    n->again_ns = left ? IO_FOREVER : io_now_ns(n->d->io) + IO_MS(n->d->ttl_ms);
+    n->again_ns = left ? IO_FOREVER : io_now_ns(n->d->io) + IO_MS(wait_ms);
     if (left)
         cli_dev_step(v, "node %u has left; start %u brings it back", n->number, n->number);
     else if (was == CLI_DEV_KILLED)

@@ -89,7 +89,7 @@ enum cli_dev_reload cli_dev_node_reload(struct cli_dev_node *n, struct cd_buf *w
 /* ---- dev_fleet.c: the lives of the nodes, and what is done to them ---- */
 
 /* Each node runs from now on, in a fiber of its own. The only one ends with its process; one of a fleet is
- * started again after its lease's time, once it has served. */
+ * started again after twice its lease's time, once it has served. */
 void cli_dev_fleet_start(struct cli_dev *d);
 /* In the main flow: until all have served, or one never will, why. IO_CANCELED: a signal came first. */
 CD_MUST_USE int cli_dev_fleet_wait(struct cli_dev *d, struct cd_buf *why);

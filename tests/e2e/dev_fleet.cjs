@@ -17,7 +17,7 @@ const start = (dir, args = []) => {
     let seen = 0;
     // Waits for a line behind those that were waited for before.
     program.shows = async (line) => {
-        const wanted = `\n${line.replaceAll(/127\.0\.0\.1:(\d+)/g, (_, p) => `127.0.0.1:${Number(p) - FIRST + first}`).replace('in 4 s', `in ${TTL_MS / 1000} s`)}\n`;
+        const wanted = `\n${line.replaceAll(/127\.0\.0\.1:(\d+)/g, (_, p) => `127.0.0.1:${Number(p) - FIRST + first}`).replace('in 8 s', `in ${2 * TTL_MS / 1000} s`)}\n`;
         const found = () => program.stdout.indexOf(wanted, seen);
         await until(() => found() >= 0, `${wanted} in ${program.stdout.slice(seen)} ${program.stderr}`, 60000);
         return found();
