@@ -175,7 +175,7 @@ static void balance_flow(void *arg)
     while (rc != IO_CANCELED && !h->draining && !h->gone) {
         struct io_op op = {0};
         io_signal_wait(&h->wanted, io, &op, NULL);
-        rc = cd_list_empty(&h->places) ? io_await(&op, next) : io_await(&op, 0);
+        rc = io_await(&op, cd_list_empty(&h->places) ? next : 0);
         if (rc != IO_CANCELED && !cd_list_empty(&h->places)) {
             rc = read_sample(h);
             answer_all(h, rc == IO_OK);

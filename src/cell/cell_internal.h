@@ -464,7 +464,7 @@ void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the 
 /* place.c */
 void cell_look_elsewhere(struct cell_shard *s); /* For those who wait for a slot in vain. */
 unsigned cell_lookers(const struct cell_shard *s); /* Of these, those whose look has not ended. */
-void cell_refuse_placed(struct cell_shard *s, struct cd_list *queue); /* What was sent here for our room. */
+void cell_refuse_placed(struct cell_shard *s); /* What was sent here for our room. */
 /* Begins to give up to count dormant cells to other nodes, the longest unused first. */
 void cell_shard_donate(struct cell_shard *s, unsigned count);
 /* evict.c: folded up to at, a successor could restore it (5.8); the record goes to nobody. */

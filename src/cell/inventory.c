@@ -96,16 +96,16 @@ static void read_flow(struct cell_flow *f)
 
 void cell_inventory_start(struct cell_shard *s, char **scope, size_t count)
 {
+    if (count == 0) {
+        s->inventoried = true;
+        cd_free(scope);
+        return;
+    }
     struct inventory *v = cd_new(struct inventory);
     v->scope = scope;
     v->count = count;
-    v->epoch = cd_alloc((count + 1) * sizeof *v->epoch);
-    v->readers = count == 0 ? 1 : count < READERS ? (unsigned)count : READERS;
-    if (count == 0) {
-        s->inventoried = true;
-        inventory_free(v);
-        return;
-    }
+    v->epoch = cd_alloc(count * sizeof *v->epoch);
+    v->readers = count < READERS ? (unsigned)count : READERS;
     for (unsigned i = v->readers; i > 0; i--) {
         struct reader *r = cd_new(struct reader);
         r->of = v;

@@ -113,7 +113,7 @@ unsigned cell_lookers(const struct cell_shard *s)
 
 /* ---- Cells of others that have no room ---- */
 
-void cell_refuse_placed(struct cell_shard *s, struct cd_list *queue)
+static void refuse_placed(struct cd_list *queue)
 {
     struct cd_link *next;
     for (struct cd_link *k = cd_list_first(queue); k != NULL; k = next) {
@@ -136,7 +136,12 @@ void cell_refuse_placed(struct cell_shard *s, struct cd_list *queue)
         if (any && cd_list_empty(&c->calls) && !c->wake && !c->look)
             cell_feed(c, CELL_EV_GIVE_UP);
     }
-    (void)s;
+}
+
+void cell_refuse_placed(struct cell_shard *s)
+{
+    refuse_placed(&s->permits);
+    refuse_placed(&s->slot_queue);
 }
 
 /* ---- Giving away (fleet.md 9.9) ---- */

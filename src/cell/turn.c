@@ -38,8 +38,7 @@ static void grant(struct cell_shard *s)
         s->slots++;
         cell_feed(CD_CONTAINER(k, struct cell, queue), CELL_EV_SLOT);
     }
-    cell_refuse_placed(s, &s->permits);
-    cell_refuse_placed(s, &s->slot_queue);
+    cell_refuse_placed(s);
     cell_look_elsewhere(s);
     cell_shard_evict_for(s);
     cell_drain_go_on(s, false);
@@ -272,8 +271,7 @@ static void sweep_done(struct io_op *op, int status)
     }
     cell_routes_look(s, now);
     cell_relays_look(s, now);
-    cell_refuse_placed(s, &s->permits);
-    cell_refuse_placed(s, &s->slot_queue);
+    cell_refuse_placed(s);
     cell_look_elsewhere(s);
     cell_shard_evict_for(s);
     cell_chain_sweep(s);

@@ -261,14 +261,19 @@ bool cell_wire_full(const struct cell_wire *w)
     return w->unsent >= CELL_WIRE_WINDOW;
 }
 
+static void calls_end(struct cell_wire *w)
+{
+    for (; w->calls > 0; w->calls--)
+        cell_request_end(w->cell);
+}
+
 /* The user of a cell's end does not use the cell any more. */
 static void leave_cell(struct cell_wire *w)
 {
     if (w->cell == NULL || !w->is_cells)
         return;
     cell_wire_served(w);
-    for (; w->calls > 0; w->calls--)
-        cell_request_end(w->cell);
+    calls_end(w);
     if (!w->parked)
         cell_unpin(w->cell);
     w->parked = true;
@@ -395,8 +400,7 @@ void cell_wire_park(struct cell_wire *w, bool parked)
     if (w->parked == parked)
         return;
     w->parked = parked;
-    for (; w->calls > 0; w->calls--)
-        cell_request_end(w->cell);
+    calls_end(w);
     if (parked)
         cell_unpin(w->cell);
     else

@@ -191,7 +191,7 @@ struct page {
     unsigned gets;
 };
 
-static int read_page(struct fleet_sample *s, struct page *p, struct cd_json_out *j, unsigned *found)
+static int read_page(struct page *p, struct cd_json_out *j, unsigned *found)
 {
     int rc = IO_OK;
     for (unsigned i = 0; i < p->gets; i++) {
@@ -208,7 +208,6 @@ static int read_page(struct fleet_sample *s, struct page *p, struct cd_json_out 
         cd_buf_deinit(&get->body);
     }
     p->gets = 0;
-    (void)s;
     return rc;
 }
 
@@ -232,10 +231,10 @@ static int list(struct fleet_sample *s, struct cd_json_out *j, unsigned *found)
             p->get[p->gets] = (struct io_store){.lane = IO_LANE_CONTROL};
             io_store_get(&p->get[p->gets++], s->bucket, l.entry[i].key, 0, IO_WHOLE, NULL);
             if (p->gets == GETS)
-                rc = read_page(s, p, j, found);
+                rc = read_page(p, j, found);
         }
         if (p->gets > 0) { /* Before the keys go. */
-            int last = read_page(s, p, j, found);
+            int last = read_page(p, j, found);
             rc = rc == IO_OK ? last : rc;
         }
         more = l.more;

@@ -39,7 +39,7 @@ void log_follower_free(struct log_follower *f)
 
 /* ---- One at a time ---- */
 
-static struct followed *log_followed_of(struct log_follower *f, struct cd_str session)
+static struct followed *followed_of(struct log_follower *f, struct cd_str session)
 {
     struct followed *s = cd_map_get(&f->followed, session);
     if (s != NULL)
@@ -58,7 +58,7 @@ static struct followed *log_followed_of(struct log_follower *f, struct cd_str se
 
 int log_followed_enter(struct log_follower *f, struct cd_str session, struct followed **out)
 {
-    struct followed *s = log_followed_of(f, session);
+    struct followed *s = followed_of(f, session);
     uint64_t deadline = io_now_ns(f->o.io) + LOCK_NS;
     int rc = 0;
     f->busy++;

@@ -3,9 +3,8 @@
  * One file with one sync, and one sync of its directory, commit batches and state together. It gets its name
  * after its sync: a power loss leaves a torn file under no name that counts, so a damaged one was whole once,
  * and only then what it held is doubtful. A file whose commit failed is written anew by the next try: a sync
- * that failed proves nothing about what comes after it. What a restarted process finds is synced before it
- * counts: a process that was killed while it wrote leaves files that only look as if they were on the disk.
- */
+ * that failed proves nothing about what comes after it. A restarted process syncs the directory before what
+ * it finds there counts: one that was killed after it gave a name leaves it in memory only. */
 #include "log/follower_internal.h"
 
 #define STATE "state.json"

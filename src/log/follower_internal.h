@@ -32,7 +32,8 @@ struct followed { /* One leader's session. */
 /* With the lock of the session. Not 0: without it. */
 int log_followed_enter(struct log_follower *f, struct cd_str session, struct followed **out);
 void log_followed_leave(struct followed *s);
-/* Reads the leader's lease. *lease is owned by the caller; NULL: there is none, or it is no lease. */
+/* Reads the leader's lease. *lease is owned by the caller; NULL: there is none. One that cannot be read is an
+ * error. */
 int log_followed_lease(struct followed *s, struct store_lease **lease);
 void log_followed_free(struct followed *s);
 
