@@ -175,17 +175,18 @@ struct cell_tally {
     uint64_t idle; /* Of these, not active. */
     uint64_t activating, activation_waiting; /* With a permit, and waiting for one. */
     uint64_t capacity_waiting; /* With a permit, and waiting for a slot. */
+    uint64_t owned; /* Cells whose record names this node, in memory or not. */
+    uint64_t inventoried; /* Shards: 1 when owned has those of earlier processes, too (fleet.md 9.5). */
     /* Since the start: */
     uint64_t handed_off, handoff_failed; /* Cells that another node took; that nobody took. */
+    uint64_t rebalanced, rebalance_failed; /* Of these, for even shares (fleet.md 9.9). */
     uint64_t stops; /* Of code in cells. */
     uint64_t route_refreshes; /* Looks that found a cell at another node. */
     uint64_t published; /* Rows that are proven. */
-    uint64_t shed; /* Let go of because memory was short, since the start. */
-    uint64_t owned; /* Cells whose record names this node, in memory or not. */
-    uint64_t rebalanced, rebalance_failed; /* Of these, for even shares (fleet.md 9.9). */
-    uint64_t inventoried; /* Shards: 1 when owned has those of earlier processes, too (fleet.md 9.5). */
+    uint64_t shed; /* Let go of because memory was short. */
 };
 struct cell_tally cell_shard_tally(const struct cell_shard *s);
+void cell_tally_add(struct cell_tally *to, const struct cell_tally *t);
 
 /* What the control loop says of memory (cell/keeper.h). */
 struct cell_press {

@@ -91,20 +91,25 @@ static void tell(struct cell_keeper *k)
 
 /* ---- Samples ---- */
 
-static void add(struct cell_tally *to, const struct cell_tally *t)
+void cell_tally_add(struct cell_tally *to, const struct cell_tally *t)
 {
     to->occupied += t->occupied;
     to->leaving += t->leaving;
-    to->idle += t->idle;
     to->resident += t->resident;
+    to->idle += t->idle;
     to->activating += t->activating;
     to->activation_waiting += t->activation_waiting;
     to->capacity_waiting += t->capacity_waiting;
-    to->shed += t->shed;
     to->owned += t->owned;
     to->inventoried += t->inventoried;
+    to->handed_off += t->handed_off;
+    to->handoff_failed += t->handoff_failed;
     to->rebalanced += t->rebalanced;
     to->rebalance_failed += t->rebalance_failed;
+    to->stops += t->stops;
+    to->route_refreshes += t->route_refreshes;
+    to->published += t->published;
+    to->shed += t->shed;
 }
 
 static void read_usage(struct cell_keeper *k)
@@ -133,7 +138,7 @@ static void sample(struct cell_keeper *k)
     l->cells = (struct cell_tally){0};
     l->sockets = 0;
     for (unsigned i = 1; i < k->loops; i++) {
-        add(&l->cells, &k->post[i].tally);
+        cell_tally_add(&l->cells, &k->post[i].tally);
         l->sockets += k->post[i].sockets;
     }
     l->confirmed = l->cells.inventoried == k->loops - 1;

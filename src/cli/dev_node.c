@@ -84,7 +84,7 @@ static void environment_of_one(struct cli_dev_node *n, const char *digest, struc
     word_add(w, "CELLD_NODE=dev-%.12s-%u", digest, n->number);
     word_add(w, "CELLD_WATCH=%s/runtime-%u", cd_buf_cstr(&n->d->state), n->number);
     if (!cli_is_set(set, CLI_SET_TTL_MS))
-        word_add(w, "CELLD_TTL_MS=%u", CLI_DEV_TTL_MS);
+        word_add(w, "CELLD_TTL_MS=%llu", (unsigned long long)n->d->ttl_ms);
     if (!cli_is_set(set, CLI_SET_THREADS))
         word_add(w, "CELLD_THREADS=%u", threads == 0 ? 1 : threads);
 }

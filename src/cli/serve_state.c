@@ -108,21 +108,7 @@ static void tell_cells(const struct query *q, struct cd_json_out *o)
     uint64_t phase[CELL_PHASE_COUNT] = {0};
     for (unsigned i = 0; i < q->s->shards; i++) {
         const struct part *p = &q->part[i];
-        t.occupied += p->tally.occupied;
-        t.leaving += p->tally.leaving;
-        t.activating += p->tally.activating;
-        t.activation_waiting += p->tally.activation_waiting;
-        t.capacity_waiting += p->tally.capacity_waiting;
-        t.resident += p->tally.resident;
-        t.owned += p->tally.owned;
-        t.inventoried += p->tally.inventoried;
-        t.handed_off += p->tally.handed_off;
-        t.handoff_failed += p->tally.handoff_failed;
-        t.stops += p->tally.stops;
-        t.route_refreshes += p->tally.route_refreshes;
-        t.published += p->tally.published;
-        t.rebalanced += p->tally.rebalanced;
-        t.rebalance_failed += p->tally.rebalance_failed;
+        cell_tally_add(&t, &p->tally);
         scopes += p->scopes;
         for (unsigned k = 0; k < CELL_PHASE_COUNT; k++)
             phase[k] += p->phase[k];
