@@ -63,7 +63,9 @@ static bool claim(struct cell_flow *f, struct fleet_claim *out)
         fail(f, true, "the cell could not be claimed", "the node is stopping");
         return false;
     case FLEET_CLAIM_REFUSED:
-    case FLEET_CLAIM_FAILED: fail(f, true, "the cell could not be claimed", out->why); return false;
+    case FLEET_CLAIM_FAILED:
+        fail(f, !out->unreadable, "the cell could not be claimed", out->why);
+        return false;
     }
     CD_UNREACHABLE();
 }

@@ -14,8 +14,11 @@ void cell_refuse_calls(struct cell *c, const struct cell_close *why)
 
 static void fail_calls(struct cell *c)
 {
-    struct cell_close why = {
-        .text = cd_buf_str(&c->why), .retryable = c->why_retryable, .reset = c->why_reset};
+    struct cell_close why = {.text = cd_buf_str(&c->why),
+                             .retryable = c->why_retryable,
+                             .reset = c->why_reset,
+                             .refusal =
+                                 c->why_retryable && !c->why_reset ? CELL_REFUSED_FAILED : CELL_NOT_REFUSED};
     if (why.text.len == 0 || c->shard->closing || c->shard->draining)
         why = (struct cell_close){
             .text = CD_STR("the node is stopping"), .retryable = true, .refusal = CELL_REFUSED_DRAINING};

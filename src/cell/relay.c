@@ -178,7 +178,8 @@ static void on_started(void *arg, struct cell_wire *w)
 static void on_closed(void *arg, struct cell_wire *w, const struct cell_close *why)
 {
     struct relay *r = arg;
-    bool refused = serves(r) && !r->started && why->refusal != CELL_NOT_REFUSED;
+    bool refused =
+        serves(r) && !r->started && why->refusal != CELL_NOT_REFUSED && why->refusal != CELL_REFUSED_FAILED;
     (void)w;
     cell_frame_add_close(frame_for(r), refused ? CELL_FRAME_REFUSED : CELL_FRAME_CLOSE, r->id, why);
     relay_end(r, NULL);

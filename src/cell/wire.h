@@ -29,6 +29,7 @@ enum cell_refusal {
     CELL_REFUSED_STARTING,
     CELL_REFUSED_DRAINING,
     CELL_REFUSED_UNREACHABLE, /* The node was never connected to. */
+    CELL_REFUSED_FAILED, /* The cell could not be brought up: asking elsewhere at once would not help. */
     CELL_REFUSALS
 };
 

@@ -224,10 +224,10 @@ static void on_server_stopped(struct io_op *op, int status)
     (void)status;
     http_server_free(shard->server);
     shard->server = NULL;
-    cli_serve_cells_close(shard, shard_cells_closed);
+    answer_control(shard, NULL);
 }
 
-static void shard_stop(struct serve *s, struct shard *shard, void *arg)
+static void shard_stop_listening(struct serve *s, struct shard *shard, void *arg)
 {
     (void)arg;
     if (shard->code != NULL) /* Before their clients go: that would wake cells once more. */
@@ -235,7 +235,14 @@ static void shard_stop(struct serve *s, struct shard *shard, void *arg)
     if (shard->server != NULL)
         http_server_stop(shard->server, s->fenced ? 0 : DRAIN_GRACE_NS, &shard->stopped, on_server_stopped);
     else
-        cli_serve_cells_close(shard, shard_cells_closed);
+        answer_control(shard, NULL);
+}
+
+/* When no shard answers clients any more: what one of them accepted may call the cells of all. */
+static void shard_stop(struct serve *s, struct shard *shard, void *arg)
+{
+    (void)s, (void)arg;
+    cli_serve_cells_close(shard, shard_cells_closed);
 }
 
 static void on_splices_stopped(struct io_op *op, int status)
@@ -393,6 +400,7 @@ static void stop_flow(void *arg)
     if (s->gate != NULL)
         io_fiber_cancel(s->gate);
     cli_serve_handoff(s);
+    (void)ask(s, 0, s->shards, shard_stop_listening, NULL);
     (void)ask(s, 0, s->shards, shard_stop, NULL);
     cli_serve_node_stop(s);
     while (s->current != NULL && s->current->users > 0)

@@ -67,6 +67,7 @@ static int read_owner(struct pass *p)
     if (rc == IO_OK && p->exists) {
         memcpy(p->token, s.token, sizeof p->token);
         rc = store_owner_read(&p->owner, cd_buf_str(&s.body), &why);
+        p->c->unreadable = rc != 0;
     }
     if (rc != IO_OK && rc != IO_CANCELED)
         (void)say(p->c, FLEET_CLAIM_FAILED, cd_buf_cstr(&p->key), why.len != 0 ? cd_buf_cstr(&why) : s.why);
@@ -81,8 +82,10 @@ static int read_lease(struct pass *p, struct cd_str node)
     struct cd_buf key = {0}, why = {0};
     store_key_lease(&key, node);
     int rc = read_record(p, cd_buf_str(&key), &s, &p->lease_exists);
-    if (rc == IO_OK && p->lease_exists)
+    if (rc == IO_OK && p->lease_exists) {
         rc = store_lease_read(&p->lease, node, cd_buf_str(&s.body), &why);
+        p->c->unreadable = rc != 0;
+    }
     if (rc != IO_OK && rc != IO_CANCELED)
         (void)say(p->c, FLEET_CLAIM_FAILED, cd_buf_cstr(&key), why.len != 0 ? cd_buf_cstr(&why) : s.why);
     cd_buf_deinit(&s.body);

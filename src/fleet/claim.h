@@ -74,6 +74,7 @@ struct fleet_claim {
     char live[STORE_SESSION_MAX + 1]; /* REMOTE: the session that this node has now */
     char addr[STORE_ADDR_MAX + 1]; /* REMOTE: its internal address; may be empty. */
     int64_t until_ms; /* REMOTE: the route may be used until then, never beyond. */
+    bool unreadable; /* FAILED: a record makes no sense; asking again helps when somebody has mended it. */
     char why[256]; /* For people, when not OWNED. */
 };
 

@@ -107,14 +107,24 @@ static void tell(struct wire *s, struct js_entry *e, unsigned kind, uint32_t id,
         js_report(e, "wire");
 }
 
-/* [text, overloaded, retryable, reset], or undefined for an orderly end. */
+/* What operations.md 8 calls the reason of a refusal. */
+static const char *const refusal_names[CELL_REFUSALS] = {
+    [CELL_REFUSED_STALE_OWNER] = "route",  [CELL_REFUSED_CAPACITY] = "capacity",
+    [CELL_REFUSED_STARTING] = "not_ready", [CELL_REFUSED_DRAINING] = "draining",
+    [CELL_REFUSED_UNREACHABLE] = "route",  [CELL_REFUSED_FAILED] = "not_ready"};
+
+/* [text, overloaded, retryable, reset, refusal or undefined], or undefined for an orderly end. */
 static js_value why_value(struct js_isolate *js, const struct cell_close *why)
 {
     js_value text;
     if (why->text.len == 0 || js_string(js, why->text, &text) != 0)
         return js_undefined(js);
+    js_value refusal = js_undefined(js);
+    if (refusal_names[why->refusal] != NULL &&
+        js_string(js, cd_str(refusal_names[why->refusal]), &refusal) != 0)
+        return js_undefined(js);
     const js_value list[] = {text, js_bool(js, why->overloaded), js_bool(js, why->retryable),
-                             js_bool(js, why->reset)};
+                             js_bool(js, why->reset), refusal};
     return js_array(js, list, CD_COUNT(list));
 }
 

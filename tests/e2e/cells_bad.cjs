@@ -28,6 +28,12 @@ const open = (bucket) => {
             edit();
             db.exec('COMMIT');
         },
+        // Nobody else reads or writes meanwhile.
+        busy: async (meanwhile) => {
+            db.exec('BEGIN EXCLUSIVE');
+            await meanwhile();
+            db.exec('COMMIT');
+        },
         close: () => db.close(),
     };
     return store;
@@ -286,6 +292,46 @@ check('a node that fences ends the turns that run', async () => {
     ok(/^SELF-FENCE: /m.test(program.stderr), program.stderr);
     ok(Date.now() - from < 25000, `it took ${Date.now() - from} ms`); // A turn has 30 s.
     ok((await endless).status !== 200, 'an answer after the fence');
+}, 60);
+
+check('a call that no object got is a refusal: 503, not 500', async () => {
+    const bucket = `file://${fresh('bucket')}`;
+    await deploy(project(LEDGER, ['Ledger']), bucket);
+    const program = await node(bucket, { env: { CELLD_TTL_MS: '20000', CELLD_OPERATION_DEADLINE_MS: '300' } }).ready();
+    equal((await program.ask('/old/w1')).status, 200);
+    const store = open(bucket);
+    let answer;
+    await store.busy(async () => { answer = await program.ask('/new'); });
+    equal(`${answer.status} ${answer.text}`, '503 {"error":"AcquireFailed"}');
+    equal((await program.ask('/new')).status, 200);
+    store.close();
+    await program.stop();
+}, 60);
+
+const SLOW = `
+import { DurableObject } from 'cloudflare:workers';
+export class Late extends DurableObject {
+    hello() { return 'hello'; }
+}
+export default {
+    async fetch(request, env) {
+        const late = Array.from({ length: 16 }, (_, i) => env.LATE.getByName('n' + i));
+        if (new URL(request.url).pathname === '/late') await scheduler.wait(700);
+        return Response.json(await Promise.all(late.map((stub) => stub.hello())));
+    },
+};`;
+
+check('a request that was accepted before the node was told to end gets its objects of all shards', async () => {
+    const bucket = `file://${fresh('bucket')}`;
+    await deploy(project(SLOW, ['Late']), bucket);
+    const program = await node(bucket, { env: { CELLD_TTL_MS: '20000' } }).ready();
+    equal((await program.ask('/')).status, 200);
+    const late = program.ask('/late');
+    await sleep(300);
+    program.child.kill('SIGTERM');
+    const { status, text } = await late;
+    equal(status, 200, text);
+    equal(await program.exited, 0, program.stderr);
 }, 60);
 
 run();

@@ -350,6 +350,7 @@ static void test_a_record_that_cannot_be_read_is_not_absent(void **state)
     c->claim.scope = CD_STR("Room:y");
     assert_true(sim_run_until(g.sim, claim_done, c, IO_SEC(60)));
     assert_int_equal(c->claim.end, FLEET_CLAIM_FAILED);
+    assert_true(c->claim.unreadable);
     assert_true(strstr(c->claim.why, "cells/Room:y/owner.json: ") != NULL);
     struct sim_object o;
     assert_true(sim_store_get_truth(g.sim, CD_STR("cells/Room:y/owner.json"), &o));

@@ -1,6 +1,7 @@
 // cell_reset.js: what those hear who wait for a cell that was reset, or that did not take their call. A reset is a text, through which an
 // error keeps its name. runtime.md 2.4, 2.10, 6.4.
 import { DOMException } from './events.js';
+import { WeakMap } from './primordials.js';
 
 const NAMED = /^(Error|EvalError|RangeError|ReferenceError|SyntaxError|TypeError|URIError|DataCloneError|AbortError|TimeoutError): /;
 export const ERRORS = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
@@ -23,15 +24,30 @@ export function errorOfReset(text) {
     return Object.hasOwn(ERRORS, name) ? new ERRORS[name](message) : new DOMException(message, name);
 }
 
-const REFUSALS = [
-    [/^cell overload: admission refused/, 'cell admission refused', ['x-celld-overload', 'cell', 'x-celld-reason', 'cell_overload']],
-    [/^CapacityExhausted:/, 'CapacityExhausted', ['x-celld-reason', 'capacity']],
-];
+const CELL_OVERLOAD = /^cell overload: admission refused/;
+const error = (name) => `{"error":"${name}"}`;
+const ANSWERS = {
+    capacity: error('CapacityExhausted'),
+    draining: '{"ok":false,"draining":true}',
+    not_ready: error('AcquireFailed'),
+    route: error('NodeUnavailable'),
+};
 
-// What a client hears of a call that a cell, or a node without room for it, did not take; undefined: the error is of something else.
-export function refusalOf(error) {
+// A call that no cell got: error -> why, a key of ANSWERS.
+const refused = new WeakMap();
+export const markRefused = (error, why) => void refused.set(error, why);
+
+const answer = (reason, text, fields = []) => ({ status: 503, statusText: 'Service Unavailable', fields: ['content-type', 'application/json', 'retry-after', '1', ...fields, 'x-celld-reason', reason], text });
+
+// What fetch() of a stub gives where a limit refused the call; undefined: it throws. operations.md 8
+export function overloadOf(error) {
     if (!(error instanceof Error) || error.overloaded !== true) return undefined;
-    const found = REFUSALS.find(([text]) => text.test(error.message));
-    if (found === undefined) return undefined;
-    return { status: 503, statusText: 'Service Unavailable', fields: ['content-type', 'application/json', 'retry-after', '1', ...found[2]], text: `{"error":"${found[1]}"}` };
+    if (CELL_OVERLOAD.test(error.message)) return answer('cell_overload', '{"error":"cell admission refused"}', ['x-celld-overload', 'cell']);
+    return refusalOf(error);
+}
+
+// What a client hears of a call that no cell got, where nobody catches the error; undefined: it is of something else.
+export function refusalOf(error) {
+    const why = error instanceof Error ? refused.get(error) : undefined;
+    return why === undefined ? undefined : answer(why, ANSWERS[why]);
 }

@@ -1,6 +1,6 @@
 // durable.js: DurableObjectNamespace, its ids and stubs: how Workers get at cells. services.md 1.2.
 import { BodyState } from './body.js';
-import { errorOfReset, refusalOf, textOfReset } from './cell_reset.js';
+import { errorOfReset, overloadOf, textOfReset } from './cell_reset.js';
 import { shape } from './core.js';
 import { newObjectStub } from './service.js'; // Before the next ones: the modules of calls need each other.
 import { Map } from './primordials.js';
@@ -78,7 +78,7 @@ export class CellChannel {
         try {
             return await fetchOver(this.#open(from), request, signal);
         } catch (failure) {
-            const refused = refusalOf(failure.error);
+            const refused = overloadOf(failure.error);
             if (refused === undefined) throw failure;
             const { text, ...head } = refused;
             return { ...head, state: new BodyState('text', text, null, text.length), webSocket: null };

@@ -4,7 +4,7 @@
 // that have not come yet, stubs in either direction, streams, a WebSocket) goes over the same wire. An end that has nothing open any
 // more closes the wire.
 import { contextOf, currentFrame, runIn } from './core.js';
-import { errorOfReset } from './cell_reset.js';
+import { errorOfReset, markRefused } from './cell_reset.js';
 import { newSignal, abortSignal, onAbort, offAbort } from './abort.js';
 import { decode, dropMessage, encodeThrown, knownType, settleMessage } from './rpc_message.js';
 import { Call, Deferred, Failure, Group, NO_LONGER, failedCall, pendingCall, trafficOf, valueTarget } from './rpc_target.js';
@@ -29,13 +29,14 @@ export const need = (holds, what) => {
     if (!holds) throw new IllFormed(`ill-formed message on a wire: ${what}`);
 };
 
-// why: [text, overloaded, retryable, reset] of a wire that was closed for a reason.
+// why: [text, overloaded, retryable, reset, refusal] of a wire that was closed for a reason.
 function lossError(why) {
     if (why === undefined) return new Error(NEVER);
     const error = errorOfReset(why[0]);
     if (why[1]) error.overloaded = true;
     if (why[2]) error.retryable = true;
     if (why[3]) error.durableObjectReset = true;
+    if (why[4] !== undefined) markRefused(error, why[4]);
     return error;
 }
 

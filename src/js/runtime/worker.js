@@ -7,7 +7,7 @@ import { answerWebSocket } from './websocket.js';
 import { makeBindings, checkBindings, env } from './bindings.js';
 import { newExport } from './service.js';
 import { newNamespace } from './durable.js';
-import { refusalOf } from './cell_reset.js';
+import { overloadOf, refusalOf } from './cell_reset.js';
 import { hangUp } from './service_local.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
@@ -247,7 +247,7 @@ const message = (error) => {
 // as it is one in what fetch() of a stub gives.
 function fail(context, error) {
     report('fetch', error);
-    const refused = refusalOf(error);
+    const refused = overloadOf(error) ?? refusalOf(error);
     if (!context.ended && refused !== undefined) {
         answer(context.id, refused.status, refused.statusText, refused.fields, refused.text);
     } else if (!context.ended) {
