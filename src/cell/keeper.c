@@ -6,14 +6,21 @@
 
 #define SAMPLE_NS IO_SEC(1)
 
-/* One message goes to each loop and comes back. */
+/* What a loop tells of itself. */
+struct report {
+    struct cell_tally tally;
+    unsigned sockets;
+};
+
+/* One message goes to each loop and comes back. While it is away, only that loop may touch press and found.
+ */
 struct post {
     struct io_msg msg;
     struct cell_keeper *keeper;
     bool away;
     struct cell_press press;
-    struct cell_tally tally;
-    unsigned sockets;
+    struct report found;
+    struct report known; /* Of the message before: the control loop reads it at any time. */
 };
 
 struct cell_keeper {
@@ -47,6 +54,7 @@ static void back(struct io *at, struct io_msg *m)
     struct post *p = CD_CONTAINER(m, struct post, msg);
     (void)at;
     p->away = false;
+    p->known = p->found;
     settle(p->keeper);
 }
 
@@ -54,13 +62,13 @@ static void there(struct io *at, struct io_msg *m)
 {
     struct post *p = CD_CONTAINER(m, struct post, msg);
     struct cell_shard *s = p->keeper->o.router->shard[io_loop_index(at)];
-    p->tally = (struct cell_tally){0};
+    p->found = (struct report){0};
     if (s != NULL) {
         cell_shard_press(s, &p->press);
-        p->tally = cell_shard_tally(s);
+        p->found.tally = cell_shard_tally(s);
     }
     if (p->keeper->o.sockets != NULL)
-        p->sockets = p->keeper->o.sockets(p->keeper->o.arg, io_loop_index(at));
+        p->found.sockets = p->keeper->o.sockets(p->keeper->o.arg, io_loop_index(at));
     p->msg.handle = back;
     io_post(at, 0, &p->msg);
 }
@@ -74,12 +82,12 @@ static void tell(struct cell_keeper *k)
     uint64_t idle = all->idle;
     for (unsigned i = 1; i < k->loops; i++) {
         struct post *p = &k->post[i];
-        uint64_t share = idle == 0 ? 0 : excess * p->tally.idle / idle;
-        idle -= p->tally.idle; /* What was rounded down goes to those behind. */
+        uint64_t share = idle == 0 ? 0 : excess * p->known.tally.idle / idle;
+        idle -= p->known.tally.idle; /* What was rounded down goes to those behind. */
         excess -= share;
         if (p->away)
             continue;
-        stay = p->tally.occupied - p->tally.leaving;
+        stay = p->known.tally.occupied - p->known.tally.leaving;
         p->press = (struct cell_press){.engaged = k->load.shedding != NULL,
                                        .release = k->o.release,
                                        .floor = stay > share ? stay - share : 0};
@@ -138,8 +146,8 @@ static void sample(struct cell_keeper *k)
     l->cells = (struct cell_tally){0};
     l->sockets = 0;
     for (unsigned i = 1; i < k->loops; i++) {
-        cell_tally_add(&l->cells, &k->post[i].tally);
-        l->sockets += k->post[i].sockets;
+        cell_tally_add(&l->cells, &k->post[i].known.tally);
+        l->sockets += k->post[i].known.sockets;
     }
     l->confirmed = l->cells.inventoried == k->loops - 1;
     k->pressure.marks = cell_marks_of(k->o.high_mib, &l->usage); /* A group's limit may be changed. */

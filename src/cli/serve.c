@@ -435,16 +435,19 @@ static int data_dir_find(struct serve *s, struct cd_buf *why)
 {
     struct cli *c = s->c;
     struct cd_str path = c->settings.value[CLI_SET_WATCH].text, temporary;
-    struct cd_buf own = {0};
+    struct cd_buf own = {0}, absolute = {0};
     if (path.len == 0) {
         if (!cli_env_get(c->env, "TMPDIR", &temporary) || temporary.len == 0)
             temporary = CD_STR("/tmp");
         cd_buf_addf(&own, "%.*s/celld-%u", (int)temporary.len, temporary.ptr, io_process_id(s->control));
         path = cd_buf_str(&own);
     }
-    int rc = cli_path_absolute(c, path, &s->data_dir);
-    if (rc != 0)
+    int rc = cli_path_absolute(c, path, &absolute);
+    if (rc == 0)
+        s->data_dir = cd_str_dup(cd_buf_str(&absolute));
+    else
         cd_buf_add_str(why, cd_buf_str(&c->error));
+    cd_buf_deinit(&absolute);
     cd_buf_deinit(&own);
     return rc;
 }
@@ -607,7 +610,7 @@ int cli_serve(struct cli *c)
     cell_tunnels_free(s->tunnels);
     cell_router_free(s->router);
     cd_map_deinit(&s->hints);
-    cd_buf_deinit(&s->data_dir);
+    cd_free(s->data_dir);
     cd_buf_deinit(&s->advertise);
     cd_buf_deinit(&s->failure);
     cd_buf_deinit(&s->failed);

@@ -76,7 +76,7 @@ static void shard_open(struct serve *s, struct shard *shard, void *arg)
                                          .self = fleet_node_self(s->node),
                                          .log = fleet_node_log(s->node),
                                          .folder = fleet_node_folder(s->node),
-                                         .data_dir = cd_buf_cstr(&s->data_dir),
+                                         .data_dir = s->data_dir,
                                          .limits = limits_of(s)};
     shard->cells = cell_shard_new(&opts);
     if (shard->site != NULL)
@@ -223,7 +223,7 @@ void cli_serve_node_start(struct serve *s)
         .arg = s});
     const struct fleet_node_opts opts = {
         .io = s->control,
-        .data_dir = cd_buf_str(&s->data_dir),
+        .data_dir = cd_str(s->data_dir),
         .node = set->value[CLI_SET_NODE].text,
         .addr = cd_buf_str(&s->advertise),
         .public_peers = cli_on(s->c, CLI_UNSAFE_PUBLIC_ADVERTISE, CLI_SET_UNSAFE_PUBLIC_ADVERTISE),

@@ -55,7 +55,7 @@ struct serve {
     struct io_addr at, internal_at; /* at: the bound one, once a shard listens. */
     const char *ownership; /* Of the announcement. */
     bool sole; /* Nobody else works with the store: `celld dev` without --nodes. */
-    struct cd_buf data_dir; /* Absolute. */
+    char *data_dir; /* owned; absolute. All shards read it: a buffer would be written by cd_buf_cstr. */
     uint64_t fd_limit;
     struct cell_router *router; /* owned */
     struct cell_tunnels *tunnels; /* owned */
