@@ -82,8 +82,10 @@ void http_conn_fail(struct conn *c, int status)
         c->x->closed = true; /* No handler has it. */
     conn_close(c, true);
     c->hold++;
-    if (c->x != NULL)
+    if (c->x != NULL) {
+        c->x->draining = false; /* Nothing more comes of its body: it ends like any other. */
         http_exchange_broken(c->x, status);
+    }
     c->hold--;
 }
 

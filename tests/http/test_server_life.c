@@ -177,6 +177,25 @@ static void test_a_client_that_resets_inside_its_body(void **state)
     run_with(body_handler, reset_body_flow, "gone: connection reset\nbody: connection reset\n");
 }
 
+/* It answers without the body, which the server reads away. */
+static void hasty_handler(struct http_exchange *x)
+{
+    http_answer_text(x, 200, "a", CD_STR("no need"));
+}
+
+static void reset_drained_body_flow(struct rig *r)
+{
+    reset_body_flow(r);
+    CHECK_INT(r->handled, 1);
+    CHECK_INT(http_server_connections(r->server), 0);
+}
+
+static void test_a_client_that_resets_while_its_body_is_read_away(void **state)
+{
+    (void)state;
+    run_with(hasty_handler, reset_drained_body_flow, "");
+}
+
 /* The client leaves, and the handler finds out only when it is done: nothing happens twice. */
 static void deaf_handler(struct http_exchange *x)
 {
@@ -382,6 +401,23 @@ static void test_stopping_cuts_what_takes_too_long(void **state)
         "start: ok\ngone: canceled\nwrite: connection reset\nstop: timed out\nclient: connection reset\n");
 }
 
+static void stop_while_drained_flow(struct rig *r)
+{
+    struct io_stream s = {0};
+    CHECK_INT(rig_connect(r, &s), IO_OK);
+    CHECK_INT(rig_send(&s, CD_STR(POST("Content-Length: 5\r\n") "hel")), IO_OK);
+    (void)io_sleep(r->cio, IO_MS(10));
+    rig_stop(r, IO_SEC(5));
+    CHECK_INT(r->stop_status, IO_TIMEDOUT);
+    rig_hang_up(&s, false);
+}
+
+static void test_stopping_cuts_a_body_that_is_read_away(void **state)
+{
+    (void)state;
+    run_with(hasty_handler, stop_while_drained_flow, "");
+}
+
 /* ---- Many connections ---- */
 
 static void full_flow(struct rig *r)
@@ -567,12 +603,14 @@ CD_TESTS(server_life,
          cmocka_unit_test(test_a_client_that_resets_ends_the_stream),
          cmocka_unit_test(test_a_body_that_ends_early),
          cmocka_unit_test(test_a_client_that_resets_inside_its_body),
+         cmocka_unit_test(test_a_client_that_resets_while_its_body_is_read_away),
          cmocka_unit_test(test_a_handler_that_is_late),
          cmocka_unit_test(test_a_handler_outlives_its_connection),
          cmocka_unit_test(test_clients_that_take_too_long), cmocka_unit_test(test_a_client_that_drips),
          cmocka_unit_test(test_a_draining_server_answers_and_closes),
          cmocka_unit_test(test_stopping_waits_for_the_handlers),
          cmocka_unit_test(test_stopping_cuts_what_takes_too_long),
+         cmocka_unit_test(test_stopping_cuts_a_body_that_is_read_away),
          cmocka_unit_test(test_more_connections_than_allowed_wait),
          cmocka_unit_test(test_an_upgrade_hands_over_the_stream_and_what_was_read),
          cmocka_unit_test(test_an_upgrade_for_a_client_that_has_finished),
