@@ -316,7 +316,8 @@ struct cell_shard {
     uint64_t rebalanced, rebalance_failed; /* Of these, so that shares are even. */
     struct cd_list going;
     struct cd_buf why; /* Of the fence. */
-    struct cd_list permits, slot_queue, recovering, turn, idle, refused, holding, flows;
+    struct cd_list permits, slot_queue, recovering, turn, holding, flows;
+    struct cd_list idle, refused, near; /* Idle ones, in the order in which they go (turn.c). */
     uint64_t idle_count, shed;
     uint64_t shrunk; /* shed at the last shrink. */
     struct cell_press press;

@@ -33,6 +33,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     cd_list_init(&s->turn);
     cd_list_init(&s->idle);
     cd_list_init(&s->refused);
+    cd_list_init(&s->near);
     cd_list_init(&s->holding);
     cd_list_init(&s->flows);
     cd_list_init(&s->routes);

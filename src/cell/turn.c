@@ -72,34 +72,41 @@ void cell_evict_begin(struct cell *c)
     cell_feed(c, CELL_EV_EVICT);
 }
 
-/* Those of a list, the longest idle first, and at least for idle_ns. */
+/* Those of a list, the longest idle first, and at least for idle_ns. Returns how many more are wanted. */
 static uint64_t evict_from(struct cell_shard *s, struct cd_list *list, uint64_t count, uint64_t idle_ns)
 {
     uint64_t now = io_now_ns(s->o.io);
+    bool near = list == &s->near;
     struct cd_link *next;
     unsigned looked = 0;
     for (struct cd_link *k = cd_list_first(list); k != NULL && count > 0; k = next) {
         next = cd_list_next(list, k);
         struct cell *c = CD_CONTAINER(k, struct cell, idle);
-        if (s->evicting >= s->o.limits.evictions_max || looked++ >= VICTIMS_LOOKED_AT_MAX)
+        if (s->evicting >= s->o.limits.evictions_max || looked >= VICTIMS_LOOKED_AT_MAX)
             return 0;
-        if (c->state.phase != CELL_RESIDENT || now - c->used_ns < idle_ns)
-            continue;
-        if (refusal(c, s->press.engaged) != NULL) { /* Behind those that were not asked yet. */
-            cell_idle_set(c, true);
-            continue;
+        if (c->state.phase != CELL_RESIDENT || now - c->used_ns < idle_ns) {
+            looked++;
+        } else if (refusal(c, s->press.engaged || near) == NULL) {
+            count--;
+            cell_evict_begin(c);
+        } else { /* Its alarm is near. Each comes here once while it is idle, so it is not counted. */
+            looked += near;
+            cd_link_remove(k);
+            cd_list_push(&s->near, k);
         }
-        count--;
-        cell_evict_begin(c);
     }
     return count;
 }
 
-/* Evicts up to count idle cells: who could not go at the last try comes last. */
+/* Evicts up to count idle cells: who could not go at the last try comes later, those with a near alarm last,
+ * and not for their idleness alone. */
 static void evict_idle(struct cell_shard *s, uint64_t count, uint64_t idle_ns)
 {
     count = evict_from(s, &s->idle, count, idle_ns);
-    (void)evict_from(s, &s->refused, count, idle_ns);
+    count = evict_from(s, &s->refused, count, idle_ns);
+    /* The timer brings it back. Cells with alarms would otherwise fill the shard and keep all others out. */
+    if (idle_ns == 0 && !CD_PLANT("cell.near_alarms_stay"))
+        (void)evict_from(s, &s->near, count, 0);
 }
 
 void cell_shard_evict_for(struct cell_shard *s)

@@ -195,6 +195,25 @@ static void test_cells_that_may_not_go_do_not_hide_those_that_may(void **state)
     rig_free();
 }
 
+static void test_near_alarms_do_not_keep_others_out(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.resident_max = 70;
+    rig_crash();
+    rig_restart();
+    unsigned i = 0;
+    for (unsigned n = 0; n < 70; n++)
+        assert_string_equal(rig_ask(next_scope(&i), "alarm 60000"), "ok");
+    for (unsigned n = 0; n < 8; n++)
+        assert_string_equal(rig_ask(next_scope(&i), "add 1"), "1");
+    assert_int_equal(rig.stops[CELL_STOP_EVICT], 8);
+    assert_int_equal(cell_shard_counts(rig.shard[1]).resident, 70);
+    rig_run(70000);
+    assert_int_equal(rig.alarms, 70);
+    rig_free();
+}
+
 static void test_a_call_for_which_there_is_no_room_is_refused_in_time(void **state)
 {
     (void)state;
@@ -393,6 +412,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_closing_shard_whose_log_is_lost_does_not_
          cmocka_unit_test(test_a_call_during_the_proof_ends_the_eviction),
          cmocka_unit_test(test_a_full_shard_makes_room_by_evicting_who_is_idle),
          cmocka_unit_test(test_cells_that_may_not_go_do_not_hide_those_that_may),
+         cmocka_unit_test(test_near_alarms_do_not_keep_others_out),
          cmocka_unit_test(test_a_call_for_which_there_is_no_room_is_refused_in_time),
          cmocka_unit_test(test_a_cell_that_is_idle_for_long_enough_goes_by_itself),
          cmocka_unit_test(test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next),

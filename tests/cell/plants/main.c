@@ -8,6 +8,7 @@
 int suite_alarm(void);
 int suite_leader(void);
 int suite_leave(void);
+int suite_life(void);
 int suite_pressure(void);
 int suite_recover_rule(void);
 int suite_shed(void);
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
     if (argc != 3 || !sim_plant_set(strcmp(argv[1], "-") == 0 ? NULL : argv[1]))
         return 2;
     cmocka_set_test_filter(argv[2]);
-    return suite_alarm() + suite_leader() + suite_leave() + suite_pressure() + suite_recover_rule() +
-               suite_shed() + suite_tunnel() !=
+    return suite_alarm() + suite_leader() + suite_leave() + suite_life() + suite_pressure() +
+               suite_recover_rule() + suite_shed() + suite_tunnel() !=
            0;
 }
