@@ -1,7 +1,9 @@
 /* log/recover_fold.c: the rows of a window into the prefixes of their cells (fleet.md 7.5).
  *
- * In rounds: of up to 32 cells the next object each is built and put at the same time; the next round begins
- * when all are stored. So the objects of one cell go in ascending order. */
+ * In rounds: how far the prefixes of up to 64 cells reach is asked at the same time; then of up to 64 cells
+ * the next object each is built and put at the same time. A round begins when all of the one before is done,
+ * so the objects of one cell go in ascending order. Nobody can have a cell of the session before the last
+ * round has ended, which is why they are rounds and not a cell after the other. */
 #include "log/fold_internal.h"
 #include "log/recover_internal.h"
 #include "ltx/plan.h"
@@ -82,75 +84,162 @@ static int note_add(struct rec *c, struct rec_cell *cell, uint64_t through)
     return c->note->count == STORE_RECOVERED_MAX ? note_write(c) : 0;
 }
 
+/* What was noted in a window, if it saves enough requests of a later pass. */
+static int notes_end(struct rec *c)
+{
+    return c->note->count >= REC_NOTES ? note_write(c) : 0;
+}
+
 /* ---- Coverage ---- */
 
-/* Epochs below retired_below were deleted on purpose: nothing of them is to come back, and what objects a
- * failed delete has left says nothing. Only an epoch with a later one can be among them. */
-static int covered_by_retirement(struct rec *c, struct rec_cell *cell)
+#define ASK_ENTRIES 128u /* Of a page: more than a chain has that is kept short; REC_ASKS pages are held. */
+
+struct asks {
+    struct rec_cell *cell[REC_ASKS];
+    struct cd_buf prefix[REC_ASKS], after[REC_ASKS];
+    struct io_list page[REC_ASKS];
+    bool later[REC_ASKS]; /* The cell has objects of a later epoch. */
+    struct io_store get[REC_ASKS];
+    unsigned count;
+};
+
+/* The objects of a page that are of this epoch, behind those before it. True: a later epoch follows. */
+static bool objects_add(struct ltx_object **object, size_t *count, const struct io_list *page, uint64_t epoch)
+{
+    *object = cd_realloc(*object, (*count + page->count + 1) * sizeof **object);
+    for (unsigned i = 0; i < page->count; i++) {
+        struct ltx_name n;
+        if (ltx_key_parse(page->entry[i].key, &n) != 0)
+            continue;
+        if (n.epoch > epoch)
+            return true;
+        (*object)[(*count)++] = (struct ltx_object){
+            n.epoch, n.level, n.min_txid, n.max_txid, page->entry[i].size, page->entry[i].modified_ms};
+    }
+    return false;
+}
+
+/* How far the i-th prefix reaches. Its first page was read or not; then that is tried again, as all that
+ * follows, a page after the other. */
+static int covered_take(struct rec *c, struct asks *a, unsigned i)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct io_store get = {0};
+    struct rec_cell *cell = a->cell[i];
+    struct io_list *page = &a->page[i];
+    struct ltx_object *object = NULL;
+    size_t count = 0;
+    bool read = page->op.status == IO_OK;
+    int rc = IO_OK;
+    do {
+        if (!read)
+            rc = store_retry_list(page, c->io, c->bucket, cd_buf_str(&a->prefix[i]), cd_buf_str(&a->after[i]),
+                                  ASK_ENTRIES, &p);
+        if (rc != IO_OK)
+            break;
+        read = false;
+        a->later[i] = objects_add(&object, &count, page, cell->epoch);
+        cd_buf_clear(&a->after[i]);
+        if (page->count > 0)
+            cd_buf_add_str(&a->after[i], page->entry[page->count - 1].key);
+    } while (page->more && !a->later[i]);
+    if (rc == IO_OK) {
+        cell->covered = count == 0 ? 0 : ltx_coverage(object, count, 0);
+        cell->known = true;
+    } else {
+        rc = log_rec_failed(c, cd_buf_str(&a->prefix[i]), rc, page->why);
+    }
+    cd_free(object);
+    return rc;
+}
+
+static int prefixes_ask(struct rec *c, struct asks *a)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    int rc = 0;
+    for (unsigned i = 0; i < a->count; i++) {
+        ltx_key_cell(&a->prefix[i], a->cell[i]->scope);
+        ltx_key_epoch(&a->after[i], a->cell[i]->scope, a->cell[i]->epoch);
+        a->page[i].lane = p.lane;
+        a->page[i].timeout_ns = p.attempt_ns;
+        io_store_list(&a->page[i], c->bucket, cd_buf_str(&a->prefix[i]), cd_buf_str(&a->after[i]),
+                      ASK_ENTRIES, NULL);
+    }
+    for (unsigned i = 0; i < a->count; i++)
+        (void)io_await(&a->page[i].op, IO_FOREVER); /* The op has a time limit of its own. */
+    for (unsigned i = 0; i < a->count && rc == 0; i++)
+        rc = covered_take(c, a, i);
+    return rc;
+}
+
+/* Epochs below retired_below were deleted on purpose: nothing of them is to come back, and what objects a
+ * failed delete has left says nothing. */
+static int retired_take(struct rec *c, struct rec_cell *cell, struct io_store *get)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
     struct cd_buf key = {0}, why = {0};
     uint64_t below = 0;
+    int rc = get->op.status;
     store_key_retired_epochs(&key, cell->scope);
-    int rc = store_retry_get(&get, c->io, c->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
+    if (rc != IO_OK && rc != IO_NOENT)
+        rc = store_retry_get(get, c->io, c->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
     if (rc == IO_NOENT)
         rc = 0;
     else if (rc != IO_OK)
-        rc = log_rec_failed(c, cd_buf_str(&key), rc, get.why);
-    else if (store_retired_epochs_read(&below, cd_buf_str(&get.body), &why) != 0)
+        rc = log_rec_failed(c, cd_buf_str(&key), rc, get->why);
+    else if (store_retired_epochs_read(&below, cd_buf_str(&get->body), &why) != 0)
         rc = log_rec_corrupt(c, "cell_retired_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
     if (rc == 0 && cell->epoch < below)
         cell->covered = UINT64_MAX;
-    cd_buf_deinit(&get.body);
     cd_buf_deinit(&key);
     cd_buf_deinit(&why);
     return rc;
 }
 
-static int covered_ask(struct rec *c, struct rec_cell *cell)
+/* Only epochs with a later one can have been retired: the image that a chain then begins with is in one. */
+static int retired_ask(struct rec *c, struct asks *a)
 {
     struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct cd_buf prefix = {0}, after = {0};
-    struct io_list page = {0};
-    struct ltx_object *object = NULL;
-    size_t count = 0;
-    bool later = false; /* The cell has objects of a later epoch. */
-    int rc;
-    ltx_key_cell(&prefix, cell->scope);
-    ltx_key_epoch(&after, cell->scope, cell->epoch);
-    do {
-        rc = store_retry_list(&page, c->io, c->bucket, cd_buf_str(&prefix), cd_buf_str(&after), IO_LIST_MAX,
-                              &p);
-        if (rc != IO_OK)
-            break;
-        object = cd_realloc(object, (count + page.count + 1) * sizeof *object);
-        for (unsigned i = 0; i < page.count && !later; i++) {
-            struct ltx_name n;
-            if (ltx_key_parse(page.entry[i].key, &n) != 0)
-                continue;
-            later = n.epoch > cell->epoch;
-            if (!later)
-                object[count++] = (struct ltx_object){
-                    n.epoch, n.level, n.min_txid, n.max_txid, page.entry[i].size, page.entry[i].modified_ms};
-        }
-        cd_buf_clear(&after);
-        if (page.count > 0)
-            cd_buf_add_str(&after, page.entry[page.count - 1].key);
-    } while (page.more && !later);
-    if (rc == IO_OK) {
-        uint64_t covered = count == 0 ? 0 : ltx_coverage(object, count, 0);
-        cell->covered = covered;
-        cell->known = true;
-        rc = covered == 0 || later ? covered_by_retirement(c, cell) : 0;
-    } else {
-        rc = log_rec_failed(c, cd_buf_str(&prefix), rc, page.why);
+    struct cd_buf key[REC_ASKS] = {{0}};
+    int rc = 0;
+    for (unsigned i = 0; i < a->count; i++) {
+        if (!a->later[i])
+            continue;
+        store_key_retired_epochs(&key[i], a->cell[i]->scope);
+        a->get[i].lane = p.lane;
+        a->get[i].timeout_ns = p.attempt_ns;
+        io_store_get(&a->get[i], c->bucket, cd_buf_str(&key[i]), 0, IO_WHOLE, NULL);
     }
-    cd_free(object);
-    io_list_deinit(&page);
-    cd_buf_deinit(&prefix);
-    cd_buf_deinit(&after);
+    for (unsigned i = 0; i < a->count; i++) {
+        if (a->later[i])
+            (void)io_await(&a->get[i].op, IO_FOREVER); /* The same. */
+    }
+    for (unsigned i = 0; i < a->count; i++) {
+        if (a->later[i] && rc == 0)
+            rc = retired_take(c, a->cell[i], &a->get[i]);
+        cd_buf_deinit(&key[i]);
+    }
     return rc;
+}
+
+/* Asks for the cells from *at on that are not known yet, as many as go at once. */
+static int asks_run(struct rec *c, struct rec_cell **cell, size_t count, size_t *at)
+{
+    struct asks *a = cd_new(struct asks);
+    for (; *at < count && a->count < REC_ASKS; ++*at) {
+        if (!cell[*at]->known)
+            a->cell[a->count++] = cell[*at];
+    }
+    int rc = prefixes_ask(c, a);
+    if (rc == 0)
+        rc = retired_ask(c, a);
+    for (unsigned i = 0; i < a->count; i++) {
+        io_list_deinit(&a->page[i]);
+        cd_buf_deinit(&a->get[i].body);
+        cd_buf_deinit(&a->prefix[i]);
+        cd_buf_deinit(&a->after[i]);
+    }
+    cd_free(a);
+    return rc == 0 ? log_rec_beat(c) : rc;
 }
 
 /* ---- One object ---- */
@@ -265,6 +354,7 @@ struct round {
     struct io_store put[REC_PUTS];
     struct cd_buf key[REC_PUTS];
     unsigned count;
+    size_t bytes; /* Of their objects. */
 };
 
 static void round_put(struct rec *c, struct round *r)
@@ -309,10 +399,12 @@ static int round_run(struct rec *c, struct rec_cell **cell, size_t count, size_t
 {
     struct round *r = cd_new(struct round);
     int rc = 0;
-    for (; *at < count && r->count < REC_PUTS && rc == 0; ++*at) {
+    for (; *at < count && r->count < REC_PUTS && r->bytes < OBJECT_BYTES && rc == 0; ++*at) {
         rc = object_build(c, cell[*at]);
-        if (rc == 0 && cell[*at]->object.len > 0)
+        if (rc == 0 && cell[*at]->object.len > 0) {
+            r->bytes += cell[*at]->object.len;
             r->cell[r->count++] = cell[*at];
+        }
     }
     if (rc == 0) {
         round_put(c, r);
@@ -340,13 +432,12 @@ static struct rec_cell **cells_of_window(struct rec *c, size_t *count)
 static int fold_cells(struct rec *c, struct rec_cell **cell, size_t count)
 {
     int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        if (!cell[i]->known)
-            rc = covered_ask(c, cell[i]);
-        if (rc == 0)
-            rc = log_rec_beat(c);
-        if (rc == 0 && CD_PLANT("recover.early-checkpoint"))
+    for (size_t at = 0; at < count && rc == 0;)
+        rc = asks_run(c, cell, count, &at);
+    if (CD_PLANT("recover.early-checkpoint")) {
+        for (size_t i = 0; i < count && rc == 0; i++)
             rc = note_add(c, cell[i], cell[i]->row[cell[i]->count - 1].e.max_txid);
+        rc = rc == 0 ? notes_end(c) : rc;
     }
     for (bool more = true; more && rc == 0;) {
         more = false;
@@ -360,7 +451,7 @@ static int fold_cells(struct rec *c, struct rec_cell **cell, size_t count)
         if (cell[i]->covered != UINT64_MAX)
             rc = note_add(c, cell[i], cell[i]->covered);
     }
-    return rc;
+    return rc == 0 ? notes_end(c) : rc;
 }
 
 int log_rec_fold(struct rec *c)

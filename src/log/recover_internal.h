@@ -10,7 +10,9 @@
 #include "store/retry.h"
 
 #define REC_GETS 32u
-#define REC_PUTS 32u
+#define REC_PUTS 64u
+#define REC_ASKS 64u
+#define REC_NOTES 32u /* Cells, at least, of a checkpoint. */
 
 /* How a step ends beside 0, go on, and IO_CANCELED. */
 enum {

@@ -165,7 +165,7 @@ int store_recovered_read(struct store_recovered *out, struct cd_str body, struct
     if (r.rc == 0 && (cells == NULL || cd_json_kind(cells) != CD_JSON_ARRAY))
         store_reader_fail(&r, "cells: want an array");
     if (r.rc == 0 && cd_json_count(cells) > STORE_RECOVERED_MAX)
-        store_reader_fail(&r, "cells: %zu items, at most 32", cd_json_count(cells));
+        store_reader_fail(&r, "cells: %zu items, at most %u", cd_json_count(cells), STORE_RECOVERED_MAX);
     if (r.rc == 0) {
         for (const struct cd_json *v = cd_json_next(cells, NULL, NULL); v != NULL;
              v = cd_json_next(cells, v, NULL))

@@ -117,7 +117,7 @@ CD_MUST_USE int store_floor_frozen(struct cd_buf *out, struct cd_str body, struc
                                    struct cd_buf *why);
 
 /* log/<session>/recovered/<claimant>-<n>.json */
-#define STORE_RECOVERED_MAX 32
+#define STORE_RECOVERED_MAX 512u
 struct store_recovered_item {
     char cell[STORE_SCOPE_MAX + 1];
     uint64_t epoch, through;

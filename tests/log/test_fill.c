@@ -49,6 +49,7 @@ static const struct fill fills[] = {
 
 struct bay {
     const struct fill *f;
+    unsigned wide; /* So many other cells have a row in the first batch, too. */
     uint64_t left; /* Not 0: the epoch is retired, but the object of transactions 1 to this is there. */
     struct sim *sim;
     struct ltx_zstd *zstd;
@@ -73,6 +74,16 @@ static void make_batch(struct bay *b, struct cd_buf *to, uint64_t n, unsigned se
     row->ltx = rig_make(b->zstd, &s);
     log_batch_begin(&o, to, CD_STR(SESSION), n, 2, 1);
     log_batch_add(&o, row);
+    for (unsigned i = 0; n == 1 && i < b->wide; i++) {
+        char scope[32];
+        (void)snprintf(scope, sizeof scope, "Wide:%u", i);
+        struct log_row *other = log_row_new(cd_str(scope), 1);
+        other->min_txid = other->max_txid = 1;
+        s.scope = cd_str(scope);
+        other->ltx = rig_make(b->zstd, &s);
+        log_batch_add(&o, other);
+        log_row_free(other);
+    }
     log_batch_end(&o, digest);
     log_row_free(row);
 }
@@ -194,9 +205,13 @@ static bool over(void *arg)
     return ((struct bay *)arg)->over;
 }
 
-static void fill_run(const struct fill *f, uint64_t left)
+/* *ms, if wanted: when it was over. */
+static struct log_recover bay_run(struct bay b, uint64_t *ms)
 {
-    struct bay b = {.f = f, .left = left, .sim = sim_new(NULL), .zstd = ltx_zstd_new()};
+    const struct fill *f = b.f;
+    b.sim = sim_new(NULL);
+    b.zstd = ltx_zstd_new();
+    sim_store_set(b.sim, &(struct sim_store_opts){.latency_ns = IO_MS(20)});
     uint8_t digest[LOG_SHA256_SIZE];
     for (uint64_t n = 1; n <= BATCHES; n++)
         make_batch(&b, &b.batch[n], n, (unsigned)n, b.digest[n]);
@@ -206,20 +221,28 @@ static void fill_run(const struct fill *f, uint64_t left)
         if (slot != f->missing)
             put_slot(&b, slot);
     put_leases(&b);
-    if (left > 0)
+    if (b.left > 0)
         put_retired(&b);
     (void)sim_node(b.sim,
                    &(struct sim_node_opts){.name = "r", .loops = 1, .program = {boot, NULL, &b, NULL}});
     assert_true(sim_run_until(b.sim, over, &b, IO_SEC(60)));
     if (b.r.end != f->how || strstr(b.r.why, f->why) == NULL)
         fail_msg("%s: %s, %s", f->what, log_recover_end_name(b.r.end), b.r.why);
-    if (f->how == LOG_RECOVER_FINISHED)
-        assert_int_equal(b.r.rows, left > 0 ? 0 : BATCHES); /* Each once, wherever it came from. */
+    if (ms != NULL)
+        *ms = sim_now_ns(b.sim) / 1000000;
     for (uint64_t n = 1; n <= BATCHES; n++)
         cd_buf_deinit(&b.batch[n]);
     cd_buf_deinit(&b.wrong);
     sim_free(b.sim);
     ltx_zstd_free(b.zstd);
+    return b.r;
+}
+
+static void fill_run(const struct fill *f, uint64_t left)
+{
+    struct log_recover r = bay_run((struct bay){.f = f, .left = left}, NULL);
+    if (f->how == LOG_RECOVER_FINISHED)
+        assert_int_equal(r.rows, left > 0 ? 0 : BATCHES); /* Each once, wherever it came from. */
 }
 
 static void test_slots_that_are_lost_come_from_followers_or_are_named(void **state)
@@ -249,6 +272,21 @@ static void test_nothing_of_a_retired_epoch_comes_back(void **state)
     fill_run(&detached, 1);
 }
 
+/* Nobody gets a cell of the session before the last one is there. */
+static void test_many_cells_take_few_rounds_of_the_bucket(void **state)
+{
+    (void)state;
+    uint64_t few, many;
+    const unsigned wide = 300;
+    (void)bay_run((struct bay){.f = &fills[0]}, &few);
+    struct log_recover r = bay_run((struct bay){.f = &fills[0], .wide = wide}, &many);
+    assert_int_equal(r.rows, BATCHES + wide);
+    /* Five rounds of lists and five of puts, where one cell is one of each, and a checkpoint. */
+    if (many > few + 10 * 20)
+        fail_msg("one cell took %llu ms, 301 took %llu", (unsigned long long)few, (unsigned long long)many);
+}
+
 CD_TESTS(fill, cmocka_unit_test(test_slots_that_are_lost_come_from_followers_or_are_named),
          cmocka_unit_test(test_copies_that_differ_are_named),
-         cmocka_unit_test(test_nothing_of_a_retired_epoch_comes_back))
+         cmocka_unit_test(test_nothing_of_a_retired_epoch_comes_back),
+         cmocka_unit_test(test_many_cells_take_few_rounds_of_the_bucket))

@@ -11,6 +11,7 @@
 
 /* What a segment is to hold. Pages: numbers up to a 0; their content follows from number and seed. */
 struct rig_segment {
+    struct cd_str scope; /* Empty: RIG_SCOPE. */
     unsigned flags;
     uint64_t epoch, min, max, base_epoch, base_txid;
     uint32_t old_commit, commit;
@@ -48,7 +49,7 @@ static inline struct cd_buf rig_make(struct ltx_zstd *z, const struct rig_segmen
                            .max_txid = s->max == 0 ? s->min : s->max,
                            .epoch = s->epoch == 0 ? 1 : s->epoch,
                            .timestamp_ms = 1700000000000 + (int64_t)s->min,
-                           .scope_hash = ltx_scope_hash(RIG_SCOPE),
+                           .scope_hash = ltx_scope_hash(s->scope.len > 0 ? s->scope : RIG_SCOPE),
                            .base_epoch = s->base_epoch,
                            .base_txid = s->base_txid};
     struct cd_buf out = {0};

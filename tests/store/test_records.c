@@ -211,10 +211,10 @@ static void test_recovery_checkpoints_and_retired_epochs(void **state)
     assert_memory_equal(got, r, sizeof *r);
     cd_buf_clear(&body);
     cd_buf_addf(&body, "{\"v\":1,\"cells\":[");
-    for (int i = 0; i < 33; i++)
-        cd_buf_addf(&body, "%s{\"cell\":\"c%d\",\"epoch\":1,\"through\":1}", i == 0 ? "" : ",", i);
+    for (unsigned i = 0; i <= STORE_RECOVERED_MAX; i++)
+        cd_buf_addf(&body, "%s{\"cell\":\"c%u\",\"epoch\":1,\"through\":1}", i == 0 ? "" : ",", i);
     cd_buf_addf(&body, "]}");
-    check_reason(store_recovered_read(got, cd_buf_str(&body), &why), CD_ECORRUPT, &why, "33 items");
+    check_reason(store_recovered_read(got, cd_buf_str(&body), &why), CD_ECORRUPT, &why, "513 items");
     uint64_t below = 0;
     cd_buf_clear(&body);
     store_retired_epochs_write(&body, 12);
