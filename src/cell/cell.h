@@ -196,9 +196,9 @@ struct cell_press {
 };
 void cell_shard_press(struct cell_shard *s, const struct cell_press *p);
 
-/* Begins to hand all cells of the shard to other nodes, at most window at a time (fleet.md 9.2): no cell is
- * claimed any more. Again: nothing. */
-void cell_shard_drain(struct cell_shard *s, unsigned window);
+/* Begins to hand all cells of the shard to other nodes until until_ns, at most window at a time
+ * (fleet.md 9.2, pace.h): no cell is claimed any more. Again: nothing. */
+void cell_shard_drain(struct cell_shard *s, unsigned window, uint64_t until_ns);
 struct cell_drained {
     uint64_t left; /* Cells that are this node's, or are on their way to it or away. */
     uint64_t handed; /* Taken by others. */

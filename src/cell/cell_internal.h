@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "cell/id.h"
 #include "cell/machine.h"
+#include "cell/pace.h"
 #include "cell/tunnel_frame.h"
 #include "db/db.h"
 #include "db/storage.h"
@@ -232,7 +233,8 @@ struct cell {
     bool wake_later; /* Its frames wait for the timer. */
     bool proof_again; /* Its wait for a proof was cancelled by us. */
     bool leaving; /* Counted in shard.evicting. */
-    bool handing; /* Counted in shard.handing. */
+    bool handing; /* Counted in shard.handing, */
+    uint64_t handing_ns; /* and since when it answers nobody because of that. */
     struct cell_owned leave; /* Of the handoff at hand. */
     struct cd_link going; /* In shard.going: it is to be handed off. */
     bool shed, release; /* Of the eviction at hand: for want of memory; its ownership goes too. */
@@ -244,6 +246,7 @@ struct cell {
     bool entries; /* There may be something in wake/ about its alarm that is not settled. */
     bool retiring; /* That is being done. */
     struct cd_link turn; /* In shard.turn. */
+    struct cd_link placed; /* In shard.placed. */
     struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
     struct cd_link idle; /* In shard.idle or shard.refused: awake and not active, the longest first. */
     struct cd_link holding; /* In shard.holding: held is not empty. */
@@ -311,10 +314,14 @@ struct cell_shard {
     bool inventoried; /* Those of earlier processes are among them. */
     bool draining;
     unsigned window, handing;
+    struct cell_pace pace; /* While draining: how many of the window go at once. */
     uint64_t handed, not_handed; /* Taken by another node; by nobody. */
     uint64_t stops, route_refreshes; /* As of cell_tally. */
     uint64_t rebalanced, rebalance_failed; /* Of these, so that shares are even. */
     struct cd_list going;
+    /* struct cell.placed: those that may have a call which came here for our room (epoch 0). What waits for
+     * a permit is not bounded, so whoever grants one looks at these and not at all that wait. */
+    struct cd_list placed;
     struct cd_buf why; /* Of the fence. */
     struct cd_list permits, slot_queue, recovering, turn, holding, flows;
     struct cd_list idle, refused, near; /* Idle ones, in the order in which they go (turn.c). */
@@ -461,6 +468,7 @@ void cell_give(struct cell *c); /* DO_RELEASE */
 void cell_offer(struct cell *c); /* DO_OFFER */
 bool cell_quiet(const struct cell *c); /* What it had accepted has ended; its log goes on. */
 void cell_leaving_turn(struct cell *c); /* One cell of a shard that drains. */
+void cell_handed(struct cell *c); /* A handoff of it has ended, one way or another. */
 void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the window; look: for new ones. */
 /* place.c */
 void cell_look_elsewhere(struct cell_shard *s); /* For those who wait for a slot in vain. */

@@ -29,6 +29,7 @@ struct cell_shard *cell_shard_new(const struct cell_shard_opts *opts)
     s->host = db_host_new(opts->io);
     cd_list_init(&s->permits);
     cd_list_init(&s->slot_queue);
+    cd_list_init(&s->placed);
     cd_list_init(&s->recovering);
     cd_list_init(&s->turn);
     cd_list_init(&s->idle);

@@ -201,10 +201,14 @@ void cell_feed(struct cell *c, enum cell_event e)
         s->evicting = leaving ? s->evicting + 1 : s->evicting - 1;
     c->leaving = leaving;
     bool handing = c->state.handoff || c->state.phase == CELL_RELEASING || c->state.phase == CELL_ADOPTING;
-    if (handing != c->handing)
-        s->handing = handing ? s->handing + 1 : s->handing - 1;
-    if (c->handing && !handing)
+    if (handing && !c->handing) {
+        s->handing++;
+        c->handing_ns = io_now_ns(s->o.io);
+    } else if (c->handing && !handing) {
+        s->handing--;
+        cell_handed(c);
         cell_shard_pump(s); /* The next one. */
+    }
     c->handing = handing;
     if (before != c->state.phase)
         cell_poke(c);

@@ -268,7 +268,7 @@ static void there(struct io *at, struct io_msg *m)
     struct cell_shard *s = p->handoff->o.router->shard[io_loop_index(at)];
     p->drained = (struct cell_drained){.handed = p->drained.handed};
     if (s != NULL) {
-        cell_shard_drain(s, p->handoff->window);
+        cell_shard_drain(s, p->handoff->window, p->handoff->end_ns);
         p->drained = cell_shard_drained(s);
     }
     p->msg.handle = back;
@@ -329,7 +329,7 @@ static int take_token(struct cell_handoff *h, struct fleet_drain_token *t, uint6
     return rc == IO_CANCELED ? rc : IO_OK;
 }
 
-static int go_on(struct cell_handoff *h, struct fleet_drain_token *t, uint64_t end_ns, uint64_t patience_ns)
+static int go_on(struct cell_handoff *h, struct fleet_drain_token *t, uint64_t patience_ns)
 {
     struct io *io = h->o.io;
     uint64_t moved_ns = io_now_ns(io), handed = 0;
@@ -341,7 +341,7 @@ static int go_on(struct cell_handoff *h, struct fleet_drain_token *t, uint64_t e
             moved_ns = now;
         handed = h->handed;
         h->stalled_ns = patience_ns > UINT64_MAX - moved_ns ? IO_FOREVER : moved_ns + patience_ns;
-        if (now >= end_ns || now - moved_ns >= patience_ns) {
+        if (now >= h->end_ns || now - moved_ns >= patience_ns) {
             cd_event(io, CD_WARN, "shutdown_handoff_stalled", CD_U("left", h->left),
                      CD_U("handed_off", handed));
             return IO_OK;
@@ -376,6 +376,7 @@ void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t tota
     while (h->balancing != NULL && wait_news(h) == IO_OK) {
     }
     h->window = window / (h->loops - 1) > 0 ? window / (h->loops - 1) : 1;
+    h->end_ns = after(start_ns, total_ms - b.reserve_ms);
     if (fleet_node_caller(h->o.node) == NULL || !fleet_authoritative(h->self->authority, io_now_ns(io)))
         return;
     fleet_node_refresh(h->o.node);
@@ -390,7 +391,7 @@ void cell_handoff_drain(struct cell_handoff *h, uint64_t start_ns, uint64_t tota
     if (rc == IO_OK && io_now_ns(io) - h->read_ns >= TOKEN_RETRY_NS) /* Who drained before has changed. */
         rc = read_receivers(h, NULL) == IO_CANCELED ? IO_CANCELED : IO_OK;
     if (rc == IO_OK)
-        rc = go_on(h, &t, after(start_ns, total_ms - b.reserve_ms), patience);
+        rc = go_on(h, &t, patience);
     h->cut = true;
     while (rc == IO_OK && h->offers > 0)
         rc = wait_news(h);

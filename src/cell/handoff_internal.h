@@ -23,6 +23,7 @@ struct cell_handoff {
     bool draining, cut;
     bool gone; /* Freed as soon as nothing is on its way. */
     unsigned window; /* Of a shard. */
+    uint64_t end_ns; /* Of the drain: then it ends, whoever is left. */
     unsigned offers; /* That are being made. */
     struct io_signal news;
     struct fleet_receiver receiver[FLEET_RECEIVERS_MAX];

@@ -164,8 +164,10 @@ bool cell_quiet(const struct cell *c)
 
 void cell_leaving_turn(struct cell *c)
 {
-    if (c->state.phase == CELL_QUIESCING && cell_quiet(c))
+    if (c->state.phase == CELL_QUIESCING && cell_quiet(c)) {
+        c->handing_ns = io_now_ns(c->shard->o.io); /* Until now it answered what it had begun. */
         cell_feed(c, CELL_EV_EVICT);
+    }
 }
 
 static bool may_go(const struct cell *c)
@@ -203,6 +205,13 @@ static void look(struct cell_shard *s)
     cd_free(found);
 }
 
+void cell_handed(struct cell *c)
+{
+    struct cell_shard *s = c->shard;
+    if (s->draining)
+        cell_pace_ended(&s->pace, c->handing_ns, io_now_ns(s->o.io), s->owned.count);
+}
+
 void cell_drain_go_on(struct cell_shard *s, bool again)
 {
     struct cd_link *k;
@@ -210,7 +219,7 @@ void cell_drain_go_on(struct cell_shard *s, bool again)
         return;
     if (s->draining && again && cd_list_empty(&s->going))
         look(s);
-    while (s->handing < s->window && (k = cd_list_pop(&s->going)) != NULL) {
+    while (s->handing < (s->draining ? s->pace.now : s->window) && (k = cd_list_pop(&s->going)) != NULL) {
         struct cell *c = CD_CONTAINER(k, struct cell, going);
         bool needed = !s->draining && (cell_phase_awake(c->state.phase) || cell_active(c));
         if (!needed && may_go(c) && (c->flow == NULL || c->state.phase == CELL_PROVING) &&
@@ -221,7 +230,7 @@ void cell_drain_go_on(struct cell_shard *s, bool again)
     }
 }
 
-void cell_shard_drain(struct cell_shard *s, unsigned window)
+void cell_shard_drain(struct cell_shard *s, unsigned window, uint64_t until_ns)
 {
     if (s->draining || s->closing || s->fenced)
         return;
@@ -229,6 +238,7 @@ void cell_shard_drain(struct cell_shard *s, unsigned window)
     s->window = window > s->handing ? window
                 : s->handing > 0    ? s->handing
                                     : 1; /* Some may be given away now. */
+    s->pace = cell_pace_begin(s->window, until_ns);
     look(s);
     cell_shard_pump(s);
     cell_shard_stir(s);

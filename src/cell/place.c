@@ -89,6 +89,7 @@ static void look(struct cell_flow *f)
     }
 }
 
+/* Who waits for a slot has a permit: these are few, however many wait for one. */
 void cell_look_elsewhere(struct cell_shard *s)
 {
     uint64_t now = io_now_ns(s->o.io);
@@ -113,35 +114,40 @@ unsigned cell_lookers(const struct cell_shard *s)
 
 /* ---- Cells of others that have no room ---- */
 
-static void refuse_placed(struct cd_list *queue)
+/* True: none of its calls was sent here for our room, or none is any more. */
+static bool refuse_placed(struct cell *c)
 {
+    bool waits = c->state.phase == CELL_WAITING_PERMIT || c->state.phase == CELL_WAITING_SLOT;
+    bool any = false;
     struct cd_link *next;
-    for (struct cd_link *k = cd_list_first(queue); k != NULL; k = next) {
-        next = cd_list_next(queue, k);
-        struct cell *c = CD_CONTAINER(k, struct cell, queue);
-        struct cd_link *after;
-        bool any = false;
-        for (struct cd_link *q = cd_list_first(&c->calls); q != NULL; q = after) {
-            after = cd_list_next(&c->calls, q);
-            struct cell_wire *w = CD_CONTAINER(q, struct cell_wire, queued);
-            if (!w->foreign || w->epoch != 0)
-                continue;
-            CD_MARK("cell.place_refused");
-            any = true;
-            cell_wire_refuse(w, &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
-                                                     .overloaded = true,
-                                                     .retryable = true,
-                                                     .refusal = CELL_REFUSED_CAPACITY});
-        }
-        if (any && cd_list_empty(&c->calls) && !c->wake && !c->look)
-            cell_feed(c, CELL_EV_GIVE_UP);
+    for (struct cd_link *k = cd_list_first(&c->calls); k != NULL; k = next) {
+        next = cd_list_next(&c->calls, k);
+        struct cell_wire *w = CD_CONTAINER(k, struct cell_wire, queued);
+        if (!w->foreign || w->epoch != 0)
+            continue;
+        if (!waits)
+            return false;
+        CD_MARK("cell.place_refused");
+        any = true;
+        cell_wire_refuse(w, &(struct cell_close){.text = CD_STR(CELL_CAPACITY_TEXT),
+                                                 .overloaded = true,
+                                                 .retryable = true,
+                                                 .refusal = CELL_REFUSED_CAPACITY});
     }
+    if (any && cd_list_empty(&c->calls) && !c->wake && !c->look)
+        cell_feed(c, CELL_EV_GIVE_UP);
+    return true;
 }
 
 void cell_refuse_placed(struct cell_shard *s)
 {
-    refuse_placed(&s->permits);
-    refuse_placed(&s->slot_queue);
+    struct cd_link *next;
+    for (struct cd_link *k = cd_list_first(&s->placed); k != NULL; k = next) {
+        next = cd_list_next(&s->placed, k);
+        struct cell *c = CD_CONTAINER(k, struct cell, placed);
+        if (refuse_placed(c))
+            cd_link_remove(&c->placed);
+    }
 }
 
 /* ---- Giving away (fleet.md 9.9) ---- */

@@ -39,6 +39,7 @@ void cell_forget(struct cell *c)
     cd_link_remove(&c->turn);
     cd_link_remove(&c->queue);
     cd_link_remove(&c->going);
+    cd_link_remove(&c->placed);
     cell_route_drop(c);
     cd_free(c->scope);
     cd_free(c->script);
@@ -180,6 +181,8 @@ void cell_shard_order(struct cell_shard *s, const struct cell_order *o, struct c
         w->deadline_ns = io_now_ns(s->o.io) + o->wait_ns;
     cell_wire_bind(w, c);
     cd_list_push(&c->calls, &w->queued);
+    if (o->foreign && o->epoch == 0 && !cd_link_linked(&c->placed))
+        cd_list_push(&s->placed, &c->placed);
     cell_touch(c);
     demand(c);
 }

@@ -65,7 +65,7 @@ static void do_donate(struct io *io, void *arg)
 
 static void do_drain(struct io *io, void *arg)
 {
-    cell_shard_drain(rig.shard[io_loop_index(io)], *(unsigned *)arg);
+    cell_shard_drain(rig.shard[io_loop_index(io)], *(unsigned *)arg, io_now_ns(io) + IO_SEC(30));
 }
 
 static void on_shard(void (*fn)(struct io *io, void *arg), unsigned count)

@@ -135,6 +135,33 @@ static void test_without_a_node_with_room_it_waits_for_its_turn(void **state)
     rig_free();
 }
 
+/* Each grant looks at shard.placed, so it may hold none of those that wait for a permit here. */
+static void test_only_who_was_sent_here_is_looked_at_when_there_is_room(void **state)
+{
+    (void)state;
+    open_full();
+    place.none = true;
+    rig.shard[1]->o.limits.activations_max = 1;
+    struct call *hold = rig_call(scope(0), "hang"), *call[6];
+    for (unsigned i = 0; i < CD_COUNT(call); i++)
+        call[i] = rig_call(scope(1 + i), "add 1");
+    rig_run(500);
+    assert_int_equal(cell_shard_tally(rig.shard[1]).activation_waiting, CD_COUNT(call) - 1);
+    assert_true(cd_list_empty(&rig.shard[1]->placed));
+    rig_hang_up(hold);
+    for (unsigned i = 0; i < CD_COUNT(call); i++) {
+        rig_run(500);
+        assert_string_equal(call[i]->got, "1 ");
+        rig_hang_up(call[i]);
+    }
+    place.none = false;
+    rig.other.shard[1]->o.limits.activations_max = 0;
+    assert_string_equal(rig_ask(scope(7), "add 5"), "5"); /* m refused it, */
+    assert_int_equal(place.refusals, 1);
+    assert_true(cd_list_empty(&rig.other.shard[1]->placed)); /* and has nothing of it left to look at. */
+    rig_free();
+}
+
 static void test_an_alarm_is_not_sent_elsewhere(void **state)
 {
     (void)state;
@@ -157,4 +184,5 @@ CD_TESTS(place, cmocka_unit_test(test_a_cell_that_another_node_has_needs_no_room
          cmocka_unit_test(test_a_cell_of_nobody_goes_to_a_node_with_room),
          cmocka_unit_test(test_who_has_no_room_refuses_at_once_and_is_passed_over),
          cmocka_unit_test(test_without_a_node_with_room_it_waits_for_its_turn),
+         cmocka_unit_test(test_only_who_was_sent_here_is_looked_at_when_there_is_room),
          cmocka_unit_test(test_an_alarm_is_not_sent_elsewhere))
