@@ -5,20 +5,31 @@ import http from 'node:http';
 
 const [port, delay] = process.argv.slice(2).map(Number);
 const objects = new Map(); // Key to { body, etag, modified }
+const names = []; // Their keys in order: a bucket with 10,000 cells is listed 10,000 times
 const counts = {}, by = {}, kinds = {};
 let version = 0;
 
 const text = (s) => s.replace(/[<>&]/g, (c) => `&#${c.charCodeAt(0)};`);
+const place = (key) => { // Of the first name that is not below it
+    let from = 0, to = names.length;
+    while (from < to) {
+        const mid = (from + to) >> 1;
+        if (names[mid] < key) from = mid + 1;
+        else to = mid;
+    }
+    return from;
+};
 const failure = (status, code) => [status, {}, `<Error><Code>${code}</Code><Message>${code}</Message></Error>`];
 const head = (o) => ({ etag: o.etag, 'last-modified': o.modified.toUTCString() });
 
 function list(query) {
     const prefix = query.get('prefix') ?? '', delimiter = query.get('delimiter') ?? '';
     const after = query.get('continuation-token') ?? query.get('start-after') ?? '', max = Number(query.get('max-keys') ?? 1000);
-    const keys = [...objects.keys()].filter((k) => k.startsWith(prefix) && k > after).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
     const found = new Map(); // What is listed to the last key that it stands for
     let truncated = false;
-    for (const key of keys) {
+    for (let i = place(after > prefix ? after : prefix); i < names.length && names[i].startsWith(prefix); i++) {
+        const key = names[i];
+        if (key <= after) continue;
         const cut = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
         const name = cut < 0 ? key : key.slice(0, cut + delimiter.length);
         if (!found.has(name) && found.size === max) {
@@ -42,6 +53,7 @@ function put(key, body, headers) {
     if (headers['if-match'] !== undefined && old === undefined) return failure(404, 'NoSuchKey');
     if (headers['if-match'] !== undefined && headers['if-match'] !== old.etag) return failure(412, 'PreconditionFailed');
     const o = { body, etag: `"${++version}"`, modified: new Date() };
+    if (old === undefined) names.splice(place(key), 0, key);
     objects.set(key, o);
     return [200, { etag: o.etag }, ''];
 }
@@ -65,7 +77,10 @@ function answer(method, url, headers, body) {
     count(by, headers.authorization?.match(/Credential=([^/]*)/)?.[1] ?? 'nobody');
     count(kinds, key === '' ? `LIST ${searchParams.get('prefix')?.split('/')[0] ?? ''}/` : `${method} ${key.split('/')[0]}/`);
     if (method === 'PUT') return put(key, body, headers);
-    if (method === 'DELETE') return objects.delete(key), [204, {}, ''];
+    if (method === 'DELETE') {
+        if (objects.delete(key)) names.splice(place(key), 1);
+        return [204, {}, ''];
+    }
     if (method === 'HEAD' || key !== '') return get(key, headers, method);
     return list(searchParams);
 }
