@@ -49,6 +49,9 @@ void io_real_on_signal(struct io_real *node, void (*signaled)(struct io *io, int
  * written. */
 bool io_real_log_flush(struct io_real *node, uint64_t timeout_ns);
 
+/* Ends the process now, with what was logged by then; nothing else is closed. From any thread. */
+CD_NORETURN void io_real_quit(struct io_real *node, int code);
+
 /* What io_bucket(io) returns. Borrowed; the owner takes it away (NULL) before it frees it. Call on the loop's
  * thread or before the run. */
 void io_real_set_bucket(struct io *io, struct io_bucket *bucket);

@@ -12,6 +12,8 @@
 #include "io_real/real.h"
 #include "io_real/spare.h"
 
+#define QUIT_LOG_NS UINT64_C(250000000)
+
 static unsigned nodes; /* Of this process: made and not freed. On the main thread only. */
 static const int signal_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -251,4 +253,10 @@ bool io_event_wanted(struct io *io, enum cd_level level, const char *target)
 bool io_real_log_flush(struct io_real *node, uint64_t timeout_ns)
 {
     return node->log == NULL || real_log_flush(node->log, timeout_ns);
+}
+
+void io_real_quit(struct io_real *node, int code)
+{
+    (void)io_real_log_flush(node, QUIT_LOG_NS); /* Nobody reads it: then it is lost. */
+    _exit(code);
 }

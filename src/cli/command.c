@@ -411,5 +411,5 @@ int cli_run(struct cli *c)
     cli_out_deinit(&c->out);
     cd_buf_deinit(&c->error);
     cd_buf_deinit(&c->causes);
-    return rc == 0 ? 0 : rc == CD_EFENCED ? 3 : 1; /* 3: a node that fenced itself, fleet.md 4.2. */
+    return rc == 0 ? 0 : rc == CD_EFENCED ? CLI_EXIT_FENCED : 1;
 }

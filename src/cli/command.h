@@ -98,12 +98,17 @@ static inline bool cli_given(const struct cli_args *a, enum cli_flag flag)
     return (a->given & CLI_F(flag)) != 0;
 }
 
+/* Exit codes of a node that others are to start again (operations.md 0.2). */
+#define CLI_EXIT_FENCED 3 /* It could not prove its lease. */
+#define CLI_EXIT_STUCK 4 /* A turn of JavaScript could not be ended. */
+
 struct cli {
     struct io *io;
     const char *const *args; /* Without the program's name, ending with NULL. */
     const char *const *env; /* NAME=value, ending with NULL. */
     bool debug; /* Built with sanitizers: the version says so. */
     cli_node_fn *run_node; /* For commands that run loops. */
+    cli_give_up_fn *give_up;
     cli_store_fn *store_add; /* For those that need a store only later. */
     unsigned threads; /* CPUs there are: shards of a node unless a setting says otherwise. */
     struct cli_settings settings;

@@ -7,7 +7,6 @@
 #define SIGNAL_TERM 15
 #define SIGNAL_CONTINUE 18
 #define SIGNAL_STOP 19
-#define CODE_FENCED 3
 
 static void ready(const struct cli_dev_node *n)
 {
@@ -29,6 +28,12 @@ static bool is_due(const void *arg)
     return n->d->closing || (n->again_ns != IO_FOREVER && n->again_ns <= io_now_ns(n->d->io));
 }
 
+/* It gave up because of a turn that never ends: the same request may not come again. */
+static bool is_stuck(const struct cli_dev_node *n)
+{
+    return n->status == IO_OK && n->child.code == CLI_EXIT_STUCK;
+}
+
 /* The process of a fleet's node has ended, and the fleet goes on. */
 static void tell_end(struct cli_dev_node *n, enum cli_dev_phase was, struct cd_str why)
 {
@@ -44,9 +49,13 @@ static void tell_end(struct cli_dev_node *n, enum cli_dev_phase was, struct cd_s
     else if (was == CLI_DEV_KILLED)
         cli_dev_step(v, "node %u is dead; it starts again in %llu s, with start %u at once", n->number, s,
                      n->number);
-    else if (n->status == IO_OK && n->child.code == CODE_FENCED)
+    else if (n->status == IO_OK && n->child.code == CLI_EXIT_FENCED)
         cli_dev_step(v, "node %u ended itself, because its lease had; it starts again in %llu s", n->number,
                      s);
+    else if (is_stuck(n))
+        cli_dev_step(
+            v, "node %u ended itself, because JavaScript could not be stopped; it starts again in %llu s",
+            n->number, s);
     else
         cli_dev_step(v, "node %u %.*s; it starts again in %llu s", n->number, (int)why.len, why.ptr, s);
 }
@@ -75,13 +84,17 @@ static bool live_once(struct cli_dev_node *n)
     n->phase = CLI_DEV_DOWN;
     if (why.len == 0)
         cli_dev_node_end(n, &why);
-    bool again = !d->closing && (n->restart || (d->fleet && n->served));
+    bool again = !d->closing && (n->restart || ((d->fleet || is_stuck(n)) && n->served));
     if (!again) {
         cd_buf_clear(&n->failure);
         if (d->fleet)
             cd_buf_addf(&n->failure, "node %u %s", n->number, cd_buf_cstr(&why));
         else
             cd_buf_addf(&n->failure, "the local celld node %s", cd_buf_cstr(&why));
+    } else if (!by_us && !d->fleet) {
+        if (is_stuck(n))
+            cli_dev_step(&d->view,
+                         "the node ended itself, because JavaScript could not be stopped; it starts again");
     } else if (!by_us) {
         tell_end(n, was, cd_buf_str(&why));
         (void)cli_dev_wait(d, is_due, n, n->again_ns);

@@ -101,6 +101,11 @@ static int run_node(struct cli *c, const struct cli_node *n)
     return 0;
 }
 
+static void give_up(struct io *control, int code)
+{
+    io_real_quit(io_real_of(control), code);
+}
+
 static void warm_entry(struct io *io, void *arg)
 {
     (void)arg;
@@ -126,6 +131,7 @@ static int run(int argc, char **argv, char **envp)
                             .env = (const char *const *)envp,
                             .debug = BUILT_FOR_DEBUG,
                             .run_node = run_node,
+                            .give_up = give_up,
                             .store_add = store_add,
                             .threads = io_real_cpu_count(),
                         }};

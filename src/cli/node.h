@@ -28,6 +28,10 @@ struct cli_node {
  * why. Blocks. */
 typedef int cli_node_fn(struct cli *c, const struct cli_node *n);
 
+/* For what no orderly end gets past: writes out what was logged, as far as that takes no time, and ends the
+ * process with the code. On the control loop. */
+typedef void cli_give_up_fn(struct io *control, int code);
+
 /* Opens the embedded store of a folder for a control loop that runs without one: it is io_bucket(io) from now
  * until the loops end. Once per run, on the loop. 0, or c->error says why not. */
 typedef int cli_store_fn(struct cli *c, struct io *io, struct cd_str dev_store);

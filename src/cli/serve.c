@@ -373,12 +373,7 @@ static void on_watch(struct io_op *op, int status)
     struct serve *s = CD_CONTAINER(op, struct serve, watch_timer.op);
     if (status != IO_OK)
         return;
-    /* A node that fenced ends now: no turn has time left. */
-    uint64_t now_ns = s->fenced ? UINT64_MAX : io_now_ns(s->control);
-    for (unsigned i = 0; i < s->shards; i++) {
-        if (js_watch_look(&s->shard[i].watch, now_ns))
-            cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i));
-    }
+    cli_serve_look(s);
     cli_serve_cover(s);
     io_timer_start(&s->watch_timer, s->control, WATCH_LOOK_NS, on_watch);
 }

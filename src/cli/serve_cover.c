@@ -1,6 +1,39 @@
-/* cli/serve_cover.c: a shard whose turn does not end accepts nothing, and the kernel goes on giving it its
- * part of the connections: another shard accepts them, until it has come back. operations.md 5.1. */
+/* cli/serve_cover.c: a shard whose turn does not end. It accepts nothing, and the kernel goes on giving it
+ * its part of the connections: another shard accepts them, until it has come back (operations.md 5.1). It is
+ * told to end the turn; when that does nothing for a minute the node gives up, so that its cells go on
+ * elsewhere. */
 #include "cli/serve_internal.h"
+
+/* What is proven is in the log, so this is one more crash. */
+static void give_up(struct serve *s, unsigned shard)
+{
+    struct cd_buf script = {0}, cell = {0}, line = {0};
+    js_watch_whose(&s->shard[shard].watch, &script, &cell);
+    cd_event(s->control, CD_ERROR, "turn_stuck", CD_U("shard", shard), CD_S("script", cd_buf_str(&script)),
+             CD_S("cell", cd_buf_str(&cell)));
+    cd_buf_addf(
+        &line,
+        "STUCK: a turn of %s%s%s does not end, though it was told to: a loop inside of V8; this node ends\n",
+        cd_buf_cstr(&script), cell.len > 0 ? ", of the cell " : "", cd_buf_cstr(&cell));
+    int rc = io_console_write(s->control, IO_STDERR, cd_buf_str(&line));
+    CD_MAYBE(rc != 0); /* Nobody reads it. */
+    cd_buf_deinit(&script);
+    cd_buf_deinit(&cell);
+    cd_buf_deinit(&line);
+    s->c->give_up(s->control, s->fenced ? CLI_EXIT_FENCED : CLI_EXIT_STUCK);
+}
+
+void cli_serve_look(struct serve *s)
+{
+    for (unsigned i = 0; i < s->shards; i++) {
+        /* A node that fenced ends now: no turn has time left. */
+        switch (js_watch_look(&s->shard[i].watch, io_now_ns(s->control), s->fenced)) {
+        case JS_WATCH_QUIET: break;
+        case JS_WATCH_TOLD: cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i)); break;
+        case JS_WATCH_STUCK: give_up(s, i); break;
+        }
+    }
+}
 
 /* On a shard: arg is the one that it is to accept for, or itself: for no other. */
 static void shard_cover(struct serve *s, struct shard *shard, void *arg)

@@ -130,6 +130,9 @@ void cli_serve_refuse(struct http_exchange *x, const char *reason); /* 503 */
 
 /* On a shard: its public listener. */
 CD_MUST_USE int cli_serve_listen(struct shard *shard, struct cd_buf *why);
+/* On the control loop, about once a second: ends turns that are over their time, and the node when one does
+ * not end. */
+void cli_serve_look(struct serve *s);
 /* On the control loop, about once a second: lets other shards accept for those whose turn does not end. */
 void cli_serve_cover(struct serve *s);
 /* On the control loop: the internal listener, with what peers and operators ask. From then on advertise is

@@ -47,6 +47,7 @@ static void cell_end(struct js_event *e, const char *why)
     struct js_cell *c = CD_CONTAINER(e, struct js_cell, event);
     c->ended = true;
     cd_link_remove(&c->touched);
+    js_watch_cell(c->w->watch, (struct cd_str){0});
     js_site_cell_left(c->site, c->w);
     (void)why; /* js_cell_ending has heard it. */
 }
@@ -92,8 +93,10 @@ int js_arg_cell(struct js_args *a, unsigned index, struct js_cell **out)
 void js_cell_touch(struct js_event *e)
 {
     struct js_cell *c = js_cell_of(e);
-    if (c != NULL && !cd_link_linked(&c->touched))
-        cd_list_push(&e->w->touched, &c->touched);
+    if (c == NULL || cd_link_linked(&c->touched))
+        return;
+    cd_list_push(&e->w->touched, &c->touched);
+    js_watch_cell(e->w->watch, cell_scope(c->cell));
 }
 
 static void activity(struct js_cell *c)

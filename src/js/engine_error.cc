@@ -115,6 +115,8 @@ void js_problem_fill(js_isolate *js, v8::Local<v8::Value> exception, v8::Local<v
     guard.Reset();
     if (out->name.len == 0 && out->message.len == 0)
         text_of(js, exception, &out->message);
+    if (out->name.len == 0 && out->message.len == 0) /* A Proxy, say, whose traps throw. */
+        cd_buf_addf(&out->message, "an error without a text");
 }
 
 void js_try_problem(js_try *t, js_problem *out)
@@ -161,6 +163,15 @@ static void part_of(js_isolate *js, v8::Local<v8::Object> error, const char *key
         text_of(js, v, out);
 }
 
+/* Between a method of V8's and who called it may stand ours of that name, which says nothing to anybody:
+ * runtime/arrays.js. */
+static bool is_between(struct cd_str line, struct cd_str before)
+{
+    size_t name = cd_str_find_str(before, cd_str(" (<anonymous>)"), 0);
+    return name != SIZE_MAX && cd_str_starts(line, cd_str_sub(before, 0, name)) &&
+           cd_str_starts(cd_str_sub(line, name, SIZE_MAX), cd_str(" (celld:prelude:"));
+}
+
 /* As V8 writes it: a callback for stacks has to make all of the text. */
 static void stack_text(js_isolate *js, v8::Local<v8::Value> error, v8::Local<v8::Array> sites, cd_buf *out)
 {
@@ -176,13 +187,22 @@ static void stack_text(js_isolate *js, v8::Local<v8::Value> error, v8::Local<v8:
     } else {
         text_of(js, error, out);
     }
+    cd_buf line = {}, before = {};
     for (uint32_t i = 0; i < sites->Length(); i++) {
         v8::Local<v8::Value> site;
         if (!sites->Get(js_context(js), i).ToLocal(&site))
-            return;
-        cd_buf_addf(out, "\n    at ");
-        text_of(js, site, out);
+            break;
+        cd_buf_clear(&line);
+        text_of(js, site, &line);
+        if (!is_between(cd_buf_str(&line), cd_buf_str(&before))) {
+            cd_buf_addf(out, "\n    at ");
+            cd_buf_add_str(out, cd_buf_str(&line));
+        }
+        cd_buf_clear(&before);
+        cd_buf_add_str(&before, cd_buf_str(&line));
     }
+    cd_buf_deinit(&line);
+    cd_buf_deinit(&before);
 }
 
 static v8::MaybeLocal<v8::Value> on_stack(v8::Local<v8::Context> context, v8::Local<v8::Value> error,

@@ -63,18 +63,34 @@ struct js_splices *js_site_splices(const struct js_site *s);
 /* Written by the loop that runs JavaScript, looked at by another one. Zeroed: valid. */
 struct js_watch {
     uint64_t until_ns; /* When the turn that runs must have ended; 0: none runs. Atomic. */
+    uint32_t locked; /* Atomic; for a few instructions: the loop that looks holds the isolate, or the names
+                        change. */
     struct js_isolate *isolate;
-    uint32_t looking; /* Atomic: the other loop holds the isolate for a moment. */
+    struct cd_str script, cell; /* Whose turn it is; no cell: a Worker's. Borrowed. */
+    /* Of the loop that looks: */
+    uint64_t told_until_ns; /* The turn that was told to end, by its until_ns; 0: none was. */
+    uint64_t told_ns; /* When. */
 };
 
 #define JS_TURN_MAX_NS IO_SEC(30)
 #define JS_LOAD_MAX_NS IO_SEC(10)
+#define JS_STUCK_MAX_NS IO_SEC(60) /* Longer than what V8 does in one step on a busy machine. */
 
-void js_watch_begin(struct js_watch *w, struct js_isolate *js, uint64_t until_ns);
+void js_watch_begin(struct js_watch *w, struct js_isolate *js, struct cd_str script, uint64_t until_ns);
+/* The turn works for this cell; empty: not any more. NULL: nobody watches. */
+void js_watch_cell(struct js_watch *w, struct cd_str scope);
 void js_watch_end(struct js_watch *w);
 /* From any loop: a number of the turn that runs, the same as long as it does; 0: none runs. */
 uint64_t js_watch_turn(const struct js_watch *w);
-/* From any loop, about once a second: ends a turn that is over its time. True: it did. */
-bool js_watch_look(struct js_watch *w, uint64_t now_ns);
+enum js_watched {
+    JS_WATCH_QUIET, /* No turn is over its time, or it was told before. */
+    JS_WATCH_TOLD, /* It is now told to end. */
+    JS_WATCH_STUCK, /* It was told JS_STUCK_MAX_NS ago. Some loops inside of V8 never look, and nothing else
+                       ends them. */
+};
+/* From one loop, about once a second: ends a turn that is over its time; all: any turn. */
+enum js_watched js_watch_look(struct js_watch *w, uint64_t now_ns, bool all);
+/* Appends whose turn runs: the script, the cell; neither when none does. Either may be NULL. */
+void js_watch_whose(struct js_watch *w, struct cd_buf *script, struct cd_buf *cell);
 
 #endif

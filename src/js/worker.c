@@ -197,7 +197,8 @@ void js_enter(struct js_worker *w, struct js_entry *e)
     w->wall_ms = io_wall_ms(w->io);
     e->outer = w->watch != NULL && w->watch->until_ns == 0;
     if (e->outer)
-        js_watch_begin(w->watch, w->js, io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
+        js_watch_begin(w->watch, w->js, w->bundle->script,
+                       io_now_ns(w->io) + (w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS));
     js_turn_begin(w->js, &e->turn);
     w->turns++;
     js_try_begin(w->js, &e->t);
@@ -371,7 +372,8 @@ static void explain(struct js_entry *e, struct cd_buf *why)
     else if (p.stack.len > 0)
         cd_buf_add_str(why, cd_buf_str(&p.stack));
     else
-        cd_buf_addf(why, "%s: %s", cd_buf_cstr(&p.name), cd_buf_cstr(&p.message));
+        cd_buf_addf(why, "%s%s%s", cd_buf_cstr(&p.name), p.name.len > 0 ? ": " : "uncaught ",
+                    cd_buf_cstr(&p.message));
     if (p.name.len == 11 && cd_str_eq(cd_buf_str(&p.name), CD_STR("SyntaxError")) && p.line > 0) {
         cd_buf_addf(why, "\n    at %s:%d:%d", cd_buf_cstr(&p.script), p.line, p.column);
         if (p.source_line.len > 0 && p.source_line.len < 400)

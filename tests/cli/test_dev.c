@@ -13,6 +13,7 @@ struct world {
     struct cli_dev d;
     unsigned starts, reloads[NODES + 1];
     bool broken; /* Processes end at once. */
+    int gives_up; /* Not 0: they end with this code when they are told to reload. */
     unsigned port; /* Of the next one's internal listener. */
     struct io_stream keyboard;
     struct io_write typed;
@@ -55,11 +56,12 @@ static bool answer(struct sim_child *c, struct io_listener *l)
     io_stream_read(&s, &r, NULL);
     (void)io_await(&r.op, IO_FOREVER);
     bool leave = cd_str_starts(cd_str_of(bytes, r.len), CD_STR("POST /shutdown"));
-    w->reloads[number_of(c)] += cd_str_starts(cd_str_of(bytes, r.len), CD_STR("POST /reload"));
+    bool reload = cd_str_starts(cd_str_of(bytes, r.len), CD_STR("POST /reload"));
+    w->reloads[number_of(c)] += reload;
     say(c, &s, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
     io_stream_close(&s, false, &op, NULL);
     (void)io_await(&op, IO_FOREVER);
-    return !leave;
+    return !leave && !(reload && w->gives_up != 0);
 }
 
 static int node_program(struct sim_child *c)
@@ -80,7 +82,7 @@ static int node_program(struct sim_child *c)
     }
     io_listener_close(&l, &op, NULL);
     (void)io_await(&op, IO_FOREVER);
-    return 0;
+    return w->gives_up;
 }
 
 /* ---- The supervisor's part ---- */
@@ -345,6 +347,22 @@ static void test_the_only_node_is_not_started_again(void **state)
     world_close(&w);
 }
 
+static void test_the_only_node_is_started_again_when_it_gave_up(void **state)
+{
+    struct world w;
+    (void)state;
+    world_open(&w, false);
+    w.gives_up = CLI_EXIT_STUCK;
+    world_boot(&w);
+    (void)shown(&w, "ready  http://127.0.0.1:9876\n", 1);
+    w.d.node[0].stale = true;
+    sim_in_loop(w.r.node, 0, reload_boot, &w.d);
+    (void)shown(&w, "the node ended itself, because JavaScript could not be stopped; it starts again\n", 1);
+    (void)shown(&w, "ready  http://127.0.0.1:9876\n", 2);
+    assert_int_equal(w.starts, 2);
+    world_close(&w);
+}
+
 /* ---- Lines ---- */
 
 static void test_lines_say_what_is_done_to_which_node(void **state)
@@ -398,4 +416,5 @@ CD_TESTS(dev, cmocka_unit_test(test_a_killed_node_starts_again_when_the_others_h
          cmocka_unit_test(test_a_frozen_node_adopts_when_it_goes_on),
          cmocka_unit_test(test_a_node_that_never_served_ends_the_start),
          cmocka_unit_test(test_the_only_node_is_not_started_again),
+         cmocka_unit_test(test_the_only_node_is_started_again_when_it_gave_up),
          cmocka_unit_test(test_lines_say_what_is_done_to_which_node))

@@ -29,6 +29,7 @@ export default {
                 return scheduler.wait(60000);
             }
             case '/null': throw null;
+            case '/proxy': throw new Proxy({}, { get() { throw new Error('get'); }, getPrototypeOf() { throw new Error('prototype'); } });
             case '/text': return 'no Response';
             case '/used': { const r = new Response('x'); await r.text(); return r; }
             case '/half': {
@@ -106,6 +107,7 @@ check('it starts', async () => {
 
 check('errors of a handler', async () => {
     await answers('/null', 500, 'Worker failed: null');
+    await answers('/proxy', 500, 'Worker failed: an error without a text');
     await answers('/text', 500, "Worker failed: Incorrect type for Promise: the Promise did not resolve to 'Response'.");
     await answers('/used', 500, 'Worker failed: Body has already been used. It can only be used once. Use tee() first if you need to read it twice.');
     await answers('/dead', 500, 'Worker failed: Network connection lost.');

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include "fixture.h"
+#include "js/site.h"
 
 extern const char test_snapshot_begin[], test_snapshot_end[];
 
@@ -224,6 +225,56 @@ static void test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed(
     js_terminate(f.js);
     js_resume(f.js);
     RUN_IS(&f, "let n = 0; while (n < 1000) n++; n", "1000");
+    fixture_close(&f);
+}
+
+static void test_a_turn_that_outlives_its_end_is_stuck(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    struct js_watch w = {0};
+    struct cd_buf script = {0}, cell = {0};
+    assert_int_equal(js_watch_look(&w, IO_SEC(1), true), JS_WATCH_QUIET);
+    js_watch_begin(&w, f.js, CD_STR("app"), IO_SEC(30));
+    js_watch_cell(&w, CD_STR("Counter:a"));
+    assert_int_equal(js_watch_look(&w, IO_SEC(29), false), JS_WATCH_QUIET);
+    assert_int_equal(js_watch_look(&w, IO_SEC(31), false), JS_WATCH_TOLD);
+    assert_int_equal(js_watch_look(&w, IO_SEC(32), false), JS_WATCH_QUIET);
+    assert_int_equal(js_watch_look(&w, IO_SEC(31) + JS_STUCK_MAX_NS - 1, false), JS_WATCH_QUIET);
+    assert_int_equal(js_watch_look(&w, IO_SEC(31) + JS_STUCK_MAX_NS, false), JS_WATCH_STUCK);
+    js_watch_whose(&w, &script, &cell);
+    assert_str_is(cd_buf_str(&script), "app");
+    assert_str_is(cd_buf_str(&cell), "Counter:a");
+    js_watch_end(&w);
+    assert_int_equal(js_watch_look(&w, IO_SEC(200), true), JS_WATCH_QUIET);
+    /* The next one has its own minute, also where the node fenced and none has time left. */
+    js_watch_begin(&w, f.js, CD_STR("app"), IO_SEC(230));
+    assert_int_equal(js_watch_look(&w, IO_SEC(201), true), JS_WATCH_TOLD);
+    assert_int_equal(js_watch_look(&w, IO_SEC(202), true), JS_WATCH_QUIET);
+    cd_buf_clear(&cell);
+    js_watch_whose(&w, NULL, &cell);
+    assert_int_equal(cell.len, 0);
+    js_watch_end(&w);
+    js_resume(f.js);
+    cd_buf_deinit(&script);
+    cd_buf_deinit(&cell);
+    fixture_close(&f);
+}
+
+static void test_a_huge_table_of_webassembly_is_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_open_with(&f, &(struct js_isolate_config){.heap_limit = 16 << 20});
+    RUN_IS(&f,
+           "let r; try { new WebAssembly.Table({ initial: 1e7, element: 'anyfunc' }) } catch (e) { r = e } "
+           "r.name",
+           "RangeError");
+    RUN_IS(&f,
+           "const t = new WebAssembly.Table({ initial: 1, element: 'anyfunc' });"
+           " try { t.grow(9999990) } catch (e) { r = e } r.name",
+           "RangeError");
     fixture_close(&f);
 }
 
@@ -579,6 +630,8 @@ CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_an_endless_promise_chain_is_ended_from_another_thread),
          cmocka_unit_test(test_a_host_function_sees_that_its_turn_was_ended),
          cmocka_unit_test(test_a_request_that_came_too_late_hits_the_next_turn_unless_resumed),
+         cmocka_unit_test(test_a_turn_that_outlives_its_end_is_stuck),
+         cmocka_unit_test(test_a_huge_table_of_webassembly_is_refused),
          cmocka_unit_test(test_a_full_heap_runs_on_in_its_reserve_and_recovers),
          cmocka_unit_test(test_an_exhausted_heap_ends_the_turn_not_the_process),
          cmocka_unit_test(test_one_allocation_far_over_the_limit_does_not_end_the_process),

@@ -550,6 +550,8 @@ static void test_stacks_name_the_sources(void **state)
                   "    console.log(new Error('mine').stack);\n"
                   "    delete Error.prepareStackTrace;\n"
                   "    console.error(new TypeError('shown'));\n"
+                  "    console.log([1].map(() => new Error('deep'))[0].stack.split('\\n    at ').slice(2, 4)"
+                  ".map((line) => line.split(' (')[0]).join());\n"
                   "  }\n"
                   "}\n"
                   "//# map {\"version\":3,\"sources\":[\"src/app.ts\"],\"mappings\":"
@@ -562,6 +564,8 @@ static void test_stacks_name_the_sources(void **state)
     assert_true(cd_str_starts(
         said, CD_STR("RangeError: here true false\nError\ntrue 0\nmine index.js\nTypeError: shown\n"
                      "    at A.alarm (src/app.ts:")));
+    /* Our own methods of arrays are not in them. */
+    assert_true(cd_str_find_str(said, CD_STR("Array.map,A.alarm\n"), 0) != SIZE_MAX);
     cd_buf_clear(&r.log);
     rig_log_is(&c.log, "started\nalarm 0\n");
     stop_all(&r, &c);

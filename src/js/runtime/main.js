@@ -33,10 +33,12 @@ import { wireMessage } from './wire_session.js';
 import './wire_cell.js';
 import { RpcTarget } from './rpc_target.js';
 import { fillGaps } from './globals.js';
+import { replaceArrayMethods } from './arrays.js';
 import { Map, WeakSet } from './primordials.js';
 
 expose({ Body, Headers, Request, Response });
 fillGaps();
+replaceArrayMethods();
 refuseClones(RpcTarget);
 fetchHook((url, request, context) => fetchWebSocket(url, request, context, receivedResponse));
 for (const name of ['self', 'global']) {

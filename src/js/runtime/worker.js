@@ -247,7 +247,10 @@ const message = (error) => {
 // as it is one in what fetch() of a stub gives.
 function fail(context, error) {
     report('fetch', error);
-    const refused = overloadOf(error) ?? refusalOf(error);
+    let refused;
+    try {
+        refused = overloadOf(error) ?? refusalOf(error);
+    } catch {} // A Proxy whose traps throw.
     if (!context.ended && refused !== undefined) {
         answer(context.id, refused.status, refused.statusText, refused.fields, refused.text);
     } else if (!context.ended) {
