@@ -239,6 +239,7 @@ struct cell {
     struct cd_link going; /* In shard.going: it is to be handed off. */
     bool shed, release; /* Of the eviction at hand: for want of memory; its ownership goes too. */
     bool refused; /* Its last eviction did not work: others go first. */
+    uint64_t refused_ns; /* When one did not work; 0: none. */
     const char *refusal; /* Why; a literal. */
     uint64_t covered; /* Its alarm of this inst_seq has a wake entry, or needs none. */
     bool gate_failed; /* The code is being stopped: nothing is held any more. */
@@ -248,7 +249,7 @@ struct cell {
     struct cd_link turn; /* In shard.turn. */
     struct cd_link placed; /* In shard.placed. */
     struct cd_link queue; /* In shard.permits, shard.slots, or shard.recovering. */
-    struct cd_link idle; /* In shard.idle or shard.refused: awake and not active, the longest first. */
+    struct cd_link idle; /* In shard.idle, refused or near: awake and not active, the longest first. */
     struct cd_link holding; /* In shard.holding: held is not empty. */
     bool storage_used; /* By code that has been stopped: its cursors and open writes go first. */
     bool why_retryable, why_reset;
@@ -469,6 +470,9 @@ void cell_offer(struct cell *c); /* DO_OFFER */
 bool cell_quiet(const struct cell *c); /* What it had accepted has ended; its log goes on. */
 void cell_leaving_turn(struct cell *c); /* One cell of a shard that drains. */
 void cell_handed(struct cell *c); /* A handoff of it has ended, one way or another. */
+/* False: its eviction has just failed. It is tried again at a later sweep: what fails at once would be tried
+ * without end otherwise. */
+bool cell_may_try(const struct cell *c);
 void cell_drain_go_on(struct cell_shard *s, bool look); /* More of them, in the window; look: for new ones. */
 /* place.c */
 void cell_look_elsewhere(struct cell_shard *s); /* For those who wait for a slot in vain. */

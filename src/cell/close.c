@@ -111,9 +111,10 @@ void cell_closing_turn(struct cell *c)
             cell_reset(c, CD_STR("the node is stopping, and its log is lost"));
         return;
     }
-    if (c->state.phase == CELL_RESIDENT && (!cell_active(c) || now >= s->close_deadline_ns) && !c->doomed)
+    if (c->state.phase == CELL_RESIDENT && (!cell_active(c) || now >= s->close_deadline_ns) && !c->doomed &&
+        cell_may_try(c))
         cell_evict_begin(c);
-    if (c->state.phase == CELL_QUIESCING && now >= s->close_deadline_ns && !c->doomed)
+    if (c->state.phase == CELL_QUIESCING && now >= s->close_deadline_ns && !c->doomed && cell_may_try(c))
         cell_feed(c, CELL_EV_EVICT);
     if (cell_phase_awake(c->state.phase) && now >= s->close_deadline_ns + 2 * s->o.limits.proof_ns)
         cell_reset(c, CD_STR("the node is stopping, and the log stores nothing"));

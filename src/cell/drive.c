@@ -179,6 +179,7 @@ void cell_feed(struct cell *c, enum cell_event e)
     enum cell_phase before = c->state.phase;
     if (e == CELL_EV_NOT_PROVED) { /* Before its end is told: others go first from now on. */
         c->refused = true;
+        c->refused_ns = io_now_ns(s->o.io);
         if (cd_link_linked(&c->idle))
             cell_idle_set(c, true);
     }

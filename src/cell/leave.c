@@ -164,7 +164,7 @@ bool cell_quiet(const struct cell *c)
 
 void cell_leaving_turn(struct cell *c)
 {
-    if (c->state.phase == CELL_QUIESCING && cell_quiet(c)) {
+    if (c->state.phase == CELL_QUIESCING && cell_quiet(c) && cell_may_try(c)) {
         c->handing_ns = io_now_ns(c->shard->o.io); /* Until now it answered what it had begun. */
         cell_feed(c, CELL_EV_EVICT);
     }

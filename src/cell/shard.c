@@ -73,7 +73,7 @@ void cell_touch(struct cell *c)
 {
     struct cell_shard *s = c->shard;
     bool idle = cell_phase_awake(c->state.phase) && !cell_active(c);
-    if (c->state.phase == CELL_QUIESCING && cell_quiet(c))
+    if (c->state.phase == CELL_QUIESCING && cell_quiet(c) && cell_may_try(c))
         cell_poke(c);
     if (idle == cd_link_linked(&c->idle))
         return;

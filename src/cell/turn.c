@@ -72,6 +72,11 @@ void cell_evict_begin(struct cell *c)
     cell_feed(c, CELL_EV_EVICT);
 }
 
+bool cell_may_try(const struct cell *c)
+{
+    return c->refused_ns == 0 || io_now_ns(c->shard->o.io) - c->refused_ns >= SWEEP_NS;
+}
+
 /* Those of a list, the longest idle first, and at least for idle_ns. Returns how many more are wanted. */
 static uint64_t evict_from(struct cell_shard *s, struct cd_list *list, uint64_t count, uint64_t idle_ns)
 {
@@ -84,7 +89,7 @@ static uint64_t evict_from(struct cell_shard *s, struct cd_list *list, uint64_t 
         struct cell *c = CD_CONTAINER(k, struct cell, idle);
         if (s->evicting >= s->o.limits.evictions_max || looked >= VICTIMS_LOOKED_AT_MAX)
             return 0;
-        if (c->state.phase != CELL_RESIDENT || now - c->used_ns < idle_ns) {
+        if (c->state.phase != CELL_RESIDENT || now - c->used_ns < idle_ns || !cell_may_try(c)) {
             looked++;
         } else if (refusal(c, s->press.engaged || near) == NULL) {
             count--;
@@ -285,7 +290,7 @@ static void sweep_done(struct io_op *op, int status)
     cell_drain_go_on(s, true);
     if (s->o.limits.idle_ns > 0 && !s->press.engaged)
         evict_idle(s, UINT64_MAX, s->o.limits.idle_ns);
-    if (s->closing) {
+    if (s->closing || s->draining) {
         for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n))
             cell_poke(cd_map_value(n));
     }

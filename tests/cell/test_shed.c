@@ -251,6 +251,21 @@ static void test_an_armed_cell_without_its_entry_stays_and_others_go_first(void 
     rig_free();
 }
 
+static void test_an_eviction_that_fails_at_once_is_not_tried_without_end(void **state)
+{
+    (void)state;
+    rig_open();
+    assert_string_equal(rig_ask(scope(0), "alarm 3000000"), "ok");
+    fake.entry_status = IO_TIMEDOUT;
+    rig_press(true, true, 0);
+    rig_run(1900);
+    assert_uint_in_range(fake.entries, 1, 8);
+    fake.entry_status = IO_OK;
+    rig_press(true, true, 0);
+    assert_string_equal(rig_phase(scope(0)), "unknown");
+    rig_free();
+}
+
 /* ---- The keeper ---- */
 
 static struct cell_keeper *keeper;
@@ -378,6 +393,7 @@ CD_TESTS(shed, cmocka_unit_test(test_nobody_comes_in_while_memory_is_short_and_w
          cmocka_unit_test(test_a_release_of_unknown_outcome_leaves_the_alarm_with_us),
          cmocka_unit_test(test_an_armed_cell_goes_when_its_wake_entry_is_there_and_its_timer_with_it),
          cmocka_unit_test(test_an_armed_cell_without_its_entry_stays_and_others_go_first),
+         cmocka_unit_test(test_an_eviction_that_fails_at_once_is_not_tried_without_end),
          cmocka_unit_test(test_the_keeper_sheds_cells_until_memory_suffices),
          cmocka_unit_test(test_the_keeper_keeps_cells_that_are_not_the_reason),
          cmocka_unit_test(test_the_lease_says_what_the_shards_have))
