@@ -255,6 +255,9 @@ struct cell {
     bool why_retryable, why_reset;
     uint64_t used_ns; /* When it was last active. */
     uint64_t retry_ns; /* In CELL_RECOVERING. */
+    /* While it waits for room: it keeps its place so long for a caller that has left, and will ask again. Who
+     * asks again at the end of the queue each time is never served by a node that is busy enough. */
+    uint64_t wanted_until_ns;
     uint64_t placed_ns; /* In CELL_WAITING_SLOT: when it was looked for elsewhere last; 0: not yet. */
     struct cd_buf why; /* Of a reset. */
     /* The database (body.c). */

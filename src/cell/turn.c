@@ -239,7 +239,7 @@ static void expire(struct cell *c, uint64_t now)
                                                  .retryable = true,
                                                  .refusal = CELL_REFUSED_CAPACITY});
     }
-    if (!c->wake && !c->look)
+    if (!c->wake && !c->look && c->wanted_until_ns <= now)
         cell_feed(c, CELL_EV_GIVE_UP);
 }
 

@@ -168,6 +168,15 @@ static void handle(struct io *at, struct io_msg *msg)
             w->held = 0;
             post(w, close_message(NULL));
         }
+        if (w->is_cells &&
+            cd_link_linked(&w->queued)) { /* No code has it, and nobody waits for it any more. */
+            CD_MARK("cell.queued_call_left");
+            if (w->cell->wanted_until_ns < w->deadline_ns)
+                w->cell->wanted_until_ns = w->deadline_ns;
+            message_free(m);
+            cell_wire_close(w, NULL);
+            return;
+        }
     }
     if (w->user_gone) {
         message_free(m);

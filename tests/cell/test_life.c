@@ -240,6 +240,38 @@ static void test_a_call_for_which_there_is_no_room_is_refused_in_time(void **sta
     rig_free();
 }
 
+/* Its place among the cell's requests is free at once; the cell keeps its own for the next call, for a while.
+ */
+static void test_a_call_that_its_caller_leaves_while_it_waits_is_forgotten(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.resident_max = 1;
+    rig.limits.requests_max = 1;
+    rig_crash();
+    rig_restart();
+    unsigned i = 0;
+    struct call *busy = rig_call(next_scope(&i), "hang");
+    rig_run(100);
+    char other[16];
+    (void)snprintf(other, sizeof other, "%s", next_scope(&i));
+    struct call *left = rig_call(other, "add 1");
+    rig_run(100);
+    assert_string_equal(rig_phase(other), "waiting_capacity");
+    rig_hang_up(left);
+    struct call *again = rig_call(other, "add 2");
+    rig_run(100);
+    assert_false(again->closed);
+    rig_hang_up(again);
+    rig_run(13000);
+    assert_string_equal(rig_phase(other), "waiting_capacity");
+    rig_run(3000);
+    assert_string_equal(rig_phase(other), "unknown");
+    rig_hang_up(busy);
+    assert_string_equal(rig_ask(other, "get"), "0");
+    rig_free();
+}
+
 static void test_a_cell_that_is_idle_for_long_enough_goes_by_itself(void **state)
 {
     (void)state;
@@ -414,6 +446,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_closing_shard_whose_log_is_lost_does_not_
          cmocka_unit_test(test_cells_that_may_not_go_do_not_hide_those_that_may),
          cmocka_unit_test(test_near_alarms_do_not_keep_others_out),
          cmocka_unit_test(test_a_call_for_which_there_is_no_room_is_refused_in_time),
+         cmocka_unit_test(test_a_call_that_its_caller_leaves_while_it_waits_is_forgotten),
          cmocka_unit_test(test_a_cell_that_is_idle_for_long_enough_goes_by_itself),
          cmocka_unit_test(test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next),
          cmocka_unit_test(test_a_failed_restore_is_told_and_tried_again_at_a_higher_epoch),
