@@ -94,8 +94,10 @@ void cell_truth_bound(struct cell_truth *t, const char *what, uint64_t number, u
  */
 void cell_truth_audit(struct cell_truth *t);
 /* When all nodes have ended in order, or every dead session must have been recovered: the same, and nothing
- * may be left that is in slots alone, and no record may name a session whose log is not sealed. */
-void cell_truth_audit_rest(struct cell_truth *t);
+ * may be left that is in slots alone, and no record may name a session whose log is not sealed.
+ * clocks_differ: then a node may have taken another one for dead and have ended in order before that
+ * recovery; the log stays with it for whoever starts next. */
+void cell_truth_audit_rest(struct cell_truth *t, bool clocks_differ);
 
 /* What a cell's alarm is in the history of the bucket; false: no row or note ever told of one. */
 struct cell_alarm_state {

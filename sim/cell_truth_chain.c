@@ -184,8 +184,9 @@ void truth_object_change(struct cell_truth *t, const struct ltx_name *n, const s
     else if (n->level == LTX_L9)
         judge_image(t, cell, e, &f);
     cd_buf_deinit(&why);
-    if (t->broken == NULL)
-        e->covered = coverage(t, cell, n->epoch, e->base_txid + 1);
+    uint64_t covered = coverage(t, cell, n->epoch, e->base_txid + 1);
+    if (covered > e->covered) /* Else a late one of an epoch that has been retired and deleted meanwhile. */
+        e->covered = covered;
 }
 
 /* ---- A restore ---- */

@@ -148,7 +148,8 @@ void truth_lease_change(struct cell_truth *t, struct cd_str node, const struct c
         struct truth_session *s = truth_session(t, cd_buf_str(&name));
         if (!had || strcmp(was.generation, now.generation) != 0)
             installed(t, s, had ? &was : NULL, c);
-        if (!s->leased || now.expires_ms > s->expires_ms) {
+        /* Also an earlier time, when a clock was set back; a recoverer leaves it as it is. */
+        if (!s->leased || now.expires_ms != s->expires_ms) {
             s->leased = true;
             s->expires_ms = now.expires_ms;
             s->ttl_ms = now.ttl_ms;

@@ -180,7 +180,7 @@ void cells_observe_end(struct cells_observe *o, struct cd_str session, const cha
 void cells_observe_audit(struct cells_observe *o)
 {
     if (o->run->phase == RUN_REBUILD)
-        cell_truth_audit_rest(o->truth);
+        cell_truth_audit_rest(o->truth, run_clocks_differ(o->run));
     else
         cell_truth_audit(o->truth);
     judge(o);

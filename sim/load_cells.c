@@ -42,11 +42,7 @@ bool cells_judge(struct cells_client *c, const char *broken, struct cd_buf *why)
 
 bool cells_reads_may_be_stale(const struct cells_client *c)
 {
-    const struct run *run = c->load->run;
-    bool skewed = false;
-    for (unsigned i = 0; i < run->scn->steps; i++)
-        skewed |= run->scn->step[i].action == SCN_SKEW;
-    return skewed && run->nodes > 1 && run->phase < RUN_REBUILD;
+    return run_clocks_differ(c->load->run) && c->load->run->phase < RUN_REBUILD;
 }
 
 /* A node that is in the fleet. */

@@ -19,6 +19,14 @@ bool run_has_kind(enum scn_group group)
     return false;
 }
 
+bool run_clocks_differ(const struct run *run)
+{
+    bool skewed = false;
+    for (unsigned i = 0; i < run->scn->steps; i++)
+        skewed |= run->scn->step[i].action == SCN_SKEW;
+    return skewed && run->nodes > 1;
+}
+
 /* ---- Failures and the trace ---- */
 
 void run_fail(struct run *run, enum run_code code, const char *invariant, const char *format, ...)

@@ -133,6 +133,7 @@ struct run {
 void run_fail(struct run *run, enum run_code code, const char *invariant, const char *format, ...)
     CD_PRINTF(4, 5);
 bool run_failed(const struct run *run);
+bool run_clocks_differ(const struct run *run); /* Of several nodes, by a step of the plan. */
 bool run_traced(const struct run *run); /* Notes are seen by somebody. */
 /* A line in the trace that is no event: what the plan did, what was excused. */
 void run_note(struct run *run, const char *format, ...) CD_PRINTF(2, 3);

@@ -23,6 +23,7 @@ struct history {
     struct cell_truth *t;
     struct ltx_zstd *z;
     uint64_t now_ns;
+    int64_t clock_ms; /* Set forward by so much. */
     const char *by; /* Whose requests these are. */
     struct cd_buf key, body;
     char pages[2 * PAGE]; /* The database of CELL. */
@@ -93,8 +94,10 @@ static inline void owner(struct history *h, const char *session, uint64_t epoch)
 /* state: -1: no log yet; else enum store_log_state. */
 static inline void lease(struct history *h, const char *session, int state, uint64_t seal)
 {
-    struct store_lease l = {
-        .expires_ms = h->now_ns / 1000000 + TTL_MS, .ttl_ms = TTL_MS, .seq = h->now_ns, .peer_protocol = 1};
+    struct store_lease l = {.expires_ms = (uint64_t)((int64_t)(h->now_ns / 1000000) + h->clock_ms) + TTL_MS,
+                            .ttl_ms = TTL_MS,
+                            .seq = h->now_ns,
+                            .peer_protocol = 1};
     struct cd_str node, generation;
     assert_true(store_session_split(cd_str(session), &node, &generation));
     memcpy(l.node, node.ptr, node.len);

@@ -16,7 +16,7 @@ static void test_a_takeover_by_the_rules_is_fine(void **state)
     seal(&h, B, B, 2);
     lease(&h, B, STORE_LOG_SEALED, 2);
     owner(&h, "", 2);
-    cell_truth_audit_rest(h.t);
+    cell_truth_audit_rest(h.t, false);
     struct cell_truth_counts n = cell_truth_counts(h.t);
     assert_int_equal(n.rows, 3);
     assert_int_equal(n.takeovers, 1);
@@ -204,8 +204,16 @@ static void test_I4_sealed_means_recovered(void **state)
     delete (&h);
     ends(&h, "I4");
     two(&h);
-    cell_truth_audit_rest(h.t);
+    cell_truth_audit_rest(h.t, false);
     ends(&h, "I4"); /* Left in the end. */
+    two(&h);
+    sealing(&h);
+    cell_truth_audit_rest(h.t, false);
+    ends(&h, "I4"); /* Its recovery, too, */
+    two(&h);
+    sealing(&h);
+    cell_truth_audit_rest(h.t, true);
+    ends(&h, NULL); /* but not where its node took a living one for dead. */
     two(&h);
     folding(&h);
     owner(&h, "", 1);
@@ -244,6 +252,18 @@ static void test_I5_what_goes_is_covered(void **state)
     ltx_key(&h.key, &(struct ltx_name){CD_STR(CELL), 1, LTX_L0, 1, 1});
     delete (&h);
     ends(&h, "I5");
+    two(&h);
+    folding(&h);
+    store_key_retired_epochs(&h.key, CD_STR(CELL));
+    store_retired_epochs_write(&h.body, 2);
+    put(&h);
+    for (uint64_t txid = 1; txid <= 2; txid++) {
+        ltx_key(&h.key, &(struct ltx_name){CD_STR(CELL), 1, LTX_L0, txid, txid});
+        delete (&h);
+    }
+    object(&h, &T2);
+    floor_at(&h, A, 2);
+    ends(&h, NULL); /* A late object of an epoch that is gone. */
 }
 
 static void test_I7_restores_give_what_was_committed(void **state)
@@ -325,6 +345,13 @@ static void test_I9_nothing_leaves_after_the_end(void **state)
     h.now_ns += (uint64_t)TTL_MS * 1000000 + 1000000000;
     shows(&h, A, 1, 0);
     ends(&h, "I9"); /* Its lease has run out. */
+    two(&h);
+    h.now_ns += (uint64_t)TTL_MS * 500000;
+    h.clock_ms = -(int64_t)TTL_MS;
+    lease(&h, A, STORE_LOG_OPEN, 0);
+    h.now_ns += (uint64_t)TTL_MS * 900000;
+    shows(&h, A, 1, 0);
+    ends(&h, NULL); /* Renewed, after a clock was set back. */
     two(&h);
     h.now_ns += (uint64_t)TTL_MS * 1000000 - 50000000;
     lease(&h, A, STORE_LOG_OPEN, 0);
