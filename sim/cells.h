@@ -22,7 +22,7 @@ struct cells_client { /* One fiber of a client. */
     unsigned at[CELLS_MAX + 1]; /* By cell: the node that answered last; 0: none did. */
     uint64_t round; /* Of audits it has finished. */
     unsigned probed;
-    uint64_t left; /* Of alarms: the change that the audit asked for; 0: none, or it was acknowledged. */
+    bool rests; /* Of alarms, in the audit: those of the probed cell have all run. */
     struct cd_buf message, text;
 };
 

@@ -12,8 +12,8 @@ static void strange(struct cells_client *c, unsigned cell)
              cd_buf_cstr(&c->text));
 }
 
-/* One change, and its number. 1: acknowledged; 0: not; -1: the run has failed. */
-static int change(struct cells_client *c, unsigned cell, bool cancel, uint64_t *number)
+/* One change. 1: acknowledged; 0: not; -1: the run has failed. */
+static int change(struct cells_client *c, unsigned cell, bool cancel)
 {
     struct alarm_truth *t = c->load->work;
     struct cd_str text;
@@ -21,7 +21,6 @@ static int change(struct cells_client *c, unsigned cell, bool cancel, uint64_t *
     uint64_t delay = cells_draw(c, DELAY_MS), seq;
     int64_t due = cancel ? 0 : io_wall_ms(c->io) + (int64_t)delay;
     uint64_t floor = alarm_truth_floor(t, cell), id = alarm_truth_begin(t, cell, due);
-    *number = id;
     cd_buf_clear(&c->message);
     cd_buf_addf(&c->message, cancel ? "cancel %llu" : "set %llu %lld", ULL(id), (long long)due);
     switch (cells_question(c, cell, &text)) {
@@ -36,15 +35,13 @@ static int change(struct cells_client *c, unsigned cell, bool cancel, uint64_t *
     return -1;
 }
 
-/* 1: it rests; 0: no answer, or an alarm is still to come; -1: the run has failed. newest: the number of the
- * last change that was seen; 0: none. */
-static int look(struct cells_client *c, unsigned cell, uint64_t *newest)
+/* 1: it rests; 0: no answer, or an alarm is still to come; -1: the run has failed. */
+static int look(struct cells_client *c, unsigned cell)
 {
     struct alarm_truth *t = c->load->work;
     struct cd_str text;
     struct cd_buf why = {0};
     uint64_t floor = alarm_truth_floor(t, cell), seq, id, armed;
-    *newest = 0;
     cd_buf_clear(&c->message);
     cd_buf_addf(&c->message, "look");
     if (cells_question(c, cell, &text) != CELLS_ANSWERED)
@@ -59,31 +56,28 @@ static int look(struct cells_client *c, unsigned cell, uint64_t *newest)
     }
     if (!cells_judge(c, alarm_truth_state(t, cell, floor, seq, id, armed == 1, &why), &why))
         return -1;
-    *newest = id;
     return armed == 0;
 }
 
 static bool work(struct cells_client *c)
 {
-    uint64_t number;
     unsigned cell = cells_draw_cell(c);
     uint64_t what = cells_draw(c, 8);
-    return (what == 0 ? look(c, cell, &number) : change(c, cell, what < 3, &number)) >= 0;
+    return (what == 0 ? look(c, cell) : change(c, cell, what < 3)) >= 0;
 }
 
 /* All alarms have to have run. In the audit one is left armed then, so that the loss of every disk has one to
- * keep; when its answer is lost, an answer that shows it is as good: nobody waits for it to run and asks
- * again. */
+ * keep. That they have run is not asked again when the change fails: where cells take turns in one slot, each
+ * question may cost a whole round, and two in a row would have to meet the cell twice. */
 static int probe(struct cells_client *c, unsigned cell)
 {
-    uint64_t newest;
-    int rc = look(c, cell, &newest);
-    if (rc == 0 && c->left != 0 && newest == c->left)
-        rc = 1;
-    else if (rc == 1 && c->load->round == 2)
-        rc = change(c, cell, false, &c->left);
+    int rc = c->rests ? 1 : look(c, cell);
+    if (rc == 1 && c->load->round == 2) {
+        c->rests = true;
+        rc = change(c, cell, false);
+    }
     if (rc != 0)
-        c->left = 0;
+        c->rests = false;
     return rc;
 }
 
