@@ -210,12 +210,11 @@ static bool fold(struct writer *w)
 
 /* ---- Recovery ---- */
 
-/* Takes the records of the log as far as they are whole. Returns how many bytes that is. */
-static size_t take_records(struct writer *w, struct files_found *found)
+/* Takes the records of the log as far as they are whole. */
+static void take_records(struct writer *w, struct files_found *found)
 {
     struct cd_str rest = cd_buf_str(&w->bytes);
     unsigned count = 0;
-    size_t used = 0;
     bool checked = !CD_PLANT("files.torn-replayed");
     struct files_record r;
     while (count < RECORDS_MAX && files_record_parse(rest, checked, &r) == 0) {
@@ -226,7 +225,6 @@ static size_t take_records(struct writer *w, struct files_found *found)
         w->record[count] = r;
         if (checked && w->record[count].seq != found->state.base + count + 1)
             break; /* Of an earlier use of these blocks. */
-        used += w->record[count].size;
         rest = cd_str_sub(rest, w->record[count].size, SIZE_MAX);
         count++;
     }
@@ -234,18 +232,6 @@ static size_t take_records(struct writer *w, struct files_found *found)
     found->records = count;
     if (rest.len > 0)
         CD_MARK("files.torn_tail");
-    return used;
-}
-
-/* What was read may be in the page cache only: makes it durable where it is. */
-static int make_durable(struct writer *w, size_t used)
-{
-    int rc = io_file_truncate(&w->log, used);
-    if (rc == 0)
-        rc = io_file_sync(&w->log);
-    if (rc == 0)
-        rc = io_path_sync(w->io, DIR);
-    return rc;
 }
 
 static int read_state(struct writer *w, struct files_state *out)
@@ -258,7 +244,7 @@ static int read_state(struct writer *w, struct files_state *out)
 }
 
 /* Reads what the disk has. 0, IO_CANCELED (the node is gone) or an error worth another try. */
-static int recover_once(struct writer *w, struct files_found *found, size_t *used)
+static int recover_once(struct writer *w, struct files_found *found)
 {
     char path[PATH_MAX_BYTES];
     struct sweep s = {.w = w};
@@ -280,8 +266,8 @@ static int recover_once(struct writer *w, struct files_found *found, size_t *use
     rc = found->state.version == 0 ? IO_NOENT : read_whole(w, path, &w->bytes);
     if (rc != 0 && rc != IO_NOENT)
         return rc;
-    *used = take_records(w, found);
-    return rc == IO_NOENT ? 0 : io_file_open(&w->log, w->io, path, 0);
+    take_records(w, found);
+    return 0;
 }
 
 static bool judge(struct writer *w, const struct files_found *found)
@@ -310,11 +296,10 @@ static bool make_dir(struct writer *w)
 static bool recover(struct writer *w)
 {
     struct files_found found = {0};
-    size_t used = 0;
     if (!make_dir(w))
         return false;
     for (int rc = -1; rc != 0;) {
-        rc = recover_once(w, &found, &used);
+        rc = recover_once(w, &found);
         if (rc == IO_CANCELED || (rc != 0 && !retry(w)))
             return false;
     }
@@ -323,23 +308,12 @@ static bool recover(struct writer *w)
     w->state = found.state;
     w->seq = found.state.base + found.records;
     w->chain = found.records > 0 ? found.record[found.records - 1].chain : found.state.chain;
-    w->end = used;
-    uint64_t chain = w->chain;
-    bool durable = w->log.io != NULL && make_durable(w, used) == 0;
-    if (gone(w))
+    /* What was read may be in the page cache alone. A sync would not make it durable: one that failed in an
+     * earlier life of the process may have called it clean. So it is written again, elsewhere. */
+    if (!fold(w))
         return false;
-    if (!durable) {
-        /* A failed sync may have thrown away what was read a moment ago: it has to be written again,
-         * elsewhere. */
-        CD_MARK("files.recovered_by_fold");
-        if (!fold(w))
-            return false;
-        found.state = w->state;
-        CD_ASSERT(w->chain == chain);
-    }
+    found.state = w->state;
     files_truth_settle(w->truth, &found);
-    if (durable)
-        remove_strangers(w);
     return true;
 }
 
