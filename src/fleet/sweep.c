@@ -2,6 +2,7 @@
 
 #include "fleet/claim_rule.h"
 #include "log/recover.h"
+#include "log/recover_rule.h"
 #include "store/retry.h"
 
 #define RECOVERY_NS IO_SEC(30) /* Of one session; the next pass goes on. */
@@ -124,6 +125,10 @@ static int settle(struct fleet_sweep *s, const struct io_entry *e, const struct 
         d->due_ms = ended + KEPT_MS;
     else if (l->expires_ms == 0)
         d->due_ms = NEVER; /* The id's next process writes over it. */
+    else if (d->due_ms < ended + log_member_long_dead_ms(l->ttl_ms) && !CD_PLANT("fleet.lease_ended_early"))
+        /* Its node may be a follower that only restarts: a recovery that needs it reads here for how long it
+         * has been away, and a record that has ended for good says for ever. */
+        d->due_ms = ended + log_member_long_dead_ms(l->ttl_ms);
     if (now < d->due_ms || !has_role(s))
         return IO_OK;
     int rc = bury(s, e->key, l, get);

@@ -117,13 +117,18 @@ uint64_t log_listed_missing(const struct log_listed *l, uint64_t run, uint64_t r
     return last > run && pipeline > 0 && last - run > pipeline ? run + 1 : 0;
 }
 
+int64_t log_member_long_dead_ms(uint64_t ttl_ms)
+{
+    return ttl_ms > UINT64_C(20000) / 3 ? (int64_t)(3 * ttl_ms) : 20000;
+}
+
 enum log_verdict log_member_verdict(const struct log_member *m, uint64_t log_epoch)
 {
-    int64_t long_dead_ms = (int64_t)(m->ttl_ms > UINT64_C(20000) / 3 ? 3 * m->ttl_ms : 20000);
     if (CD_PLANT("recover.error-is-conclusive") && m->seal_status != 200)
         return LOG_MEMBER_NONE;
     if (!m->reached)
-        return m->has_lease && m->expired_ms > long_dead_ms ? LOG_MEMBER_NONE : LOG_MEMBER_UNKNOWN;
+        return m->has_lease && m->expired_ms > log_member_long_dead_ms(m->ttl_ms) ? LOG_MEMBER_NONE
+                                                                                  : LOG_MEMBER_UNKNOWN;
     if (m->seal_status != 200)
         return LOG_MEMBER_UNKNOWN;
     if (CD_PLANT("recover.seal-is-witness") && m->seal.certified == log_epoch)

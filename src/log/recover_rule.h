@@ -57,6 +57,8 @@ enum log_verdict {
     LOG_MEMBER_NONE, /* It certainly is none, and never will be. */
     LOG_MEMBER_UNKNOWN, /* Ask again: it may be one. */
 };
+/* A member that cannot be reached is one, maybe, until its lease has been expired for so long. */
+int64_t log_member_long_dead_ms(uint64_t ttl_ms);
 enum log_verdict log_member_verdict(const struct log_member *m, uint64_t log_epoch);
 
 /* Whether a row goes behind what an epoch's prefix has. */
