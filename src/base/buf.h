@@ -33,7 +33,7 @@ void cd_buf_add_u64(struct cd_buf *b, uint64_t v);
 void cd_buf_drop(struct cd_buf *b, size_t count);
 /* Gives the bytes away and leaves b empty. */
 struct cd_buf cd_buf_move(struct cd_buf *b);
-/* A NUL behind the bytes, not counted in len. */
+/* A NUL behind the bytes, not counted in len. It writes: not for what several threads read. */
 const char *cd_buf_cstr(struct cd_buf *b);
 
 static inline struct cd_str cd_buf_str(const struct cd_buf *b)
