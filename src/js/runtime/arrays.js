@@ -12,7 +12,7 @@ const { defineProperty } = Object;
 const { isConcatSpreadable, iterator } = Symbol;
 const { max, min, trunc } = Math;
 const arrays = Array.prototype;
-const { concat, copyWithin, every, fill, filter, forEach, includes, indexOf, join, lastIndexOf, map, push, reduce, reduceRight, reverse, shift, slice, some, sort, splice } = arrays;
+const { concat, copyWithin, every, fill, filter, flat, flatMap, forEach, includes, indexOf, join, lastIndexOf, map, push, reduce, reduceRight, reverse, shift, slice, some, sort, splice } = arrays;
 const { toLocaleString, toReversed, toSorted, toSpliced, unshift, with: withOther } = arrays;
 const { from } = Array;
 const { raw } = String;
@@ -87,21 +87,22 @@ class Sorting { // Methods of classes are strict: what cannot be written throws.
     }
 }
 
-// Appends the elements of source to target, and in place of arrays theirs, so many levels deep. A short array may hold a long one.
-function flatten(target, at, source, depth, fn, self) {
+// Whether flat() finds short arrays only. Elements with a getter are read twice.
+function shortWithin(array, depth) {
+    if (array.length > MOST) return false;
+    if (depth >= 1) for (let i = 0; i < array.length; i++) if (isArray(array[i]) && !shortWithin(array[i], depth - 1)) return false;
+    return true;
+}
+// Appends the elements of source to target, and in place of arrays theirs, so many levels deep.
+function flatten(target, at, source, depth) {
     const length = lengthOf(source);
     for (let i = 0; i < length; i++) {
         if (!(i in source)) continue;
-        const value = fn === undefined ? source[i] : apply(fn, self, [source[i], i, source]);
+        const value = source[i];
         if (depth > 0 && isArray(value)) at = flatten(target, at, value, depth - 1);
         else defineProperty(target, at++, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
     }
     return at;
-}
-function flattened(self, depth, fn, thisArg) {
-    const target = isArray(self) ? apply(slice, self, [0, 0]) : []; // Of the same species.
-    flatten(target, 0, self, depth, fn, thisArg);
-    return target;
 }
 
 const spread = (value) => ((typeof value !== 'object' && typeof value !== 'function') || value === null || isArray(value) || !value[isConcatSpreadable] ? value : slowly(value));
@@ -136,14 +137,22 @@ class Methods {
         for (let i = 0; i < args.length; i++) args[i] = spread(args[i]);
         return apply(concat, spread(this), args);
     }
-    flat(depth = 1) {
-        if (this === null || this === undefined) return apply(slice, this, []); // Throws.
-        return flattened(Object(this), trunc(+depth) || 0, undefined, undefined);
+    flat(...args) {
+        if (this === null || this === undefined) return apply(flat, this, args); // Throws.
+        const depth = args[0] === undefined ? 1 : trunc(+args[0]) || 0;
+        if (isArray(this) && shortWithin(this, depth)) return apply(flat, this, [depth]);
+        const target = isArray(this) ? apply(slice, this, [0, 0]) : []; // Of the same species.
+        flatten(target, 0, Object(this), depth);
+        return target;
     }
     flatMap(fn, thisArg) {
-        if (this === null || this === undefined) return apply(slice, this, []); // Throws.
-        if (typeof fn !== 'function') throw new TypeError('flatMap mapper function is not callable');
-        return flattened(Object(this), 1, fn, thisArg);
+        if (typeof fn !== 'function') return apply(flatMap, this, [fn]); // Throws.
+        const self = this;
+        const given = (value, i) => {
+            const result = thisArg === undefined ? fn(value, i, self) : apply(fn, thisArg, [value, i, self]);
+            return isArray(result) ? slowly(result) : result;
+        };
+        return apply(flatMap, slowly(this), [given]);
     }
 }
 class OfArray {
