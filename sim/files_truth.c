@@ -11,6 +11,7 @@ void files_truth_init(struct files_truth *t, uint64_t node)
 void files_truth_deinit(struct files_truth *t)
 {
     cd_free(t->chain);
+    cd_free(t->seen);
     cd_free(t->open);
     cd_free(t->states);
     *t = (struct files_truth){0};
@@ -90,6 +91,7 @@ void files_truth_ack_state(struct files_truth *t, uint64_t version)
 void files_truth_lost(struct files_truth *t)
 {
     t->acked = 0;
+    t->seen_count = 0;
     t->opens = 0;
     t->state_acked = 0;
     t->states_count = 0;
@@ -172,12 +174,27 @@ const char *files_truth_check(const struct files_truth *t, const struct files_fo
     return NULL;
 }
 
+void files_truth_saw(struct files_truth *t, const struct files_found *f)
+{
+    uint64_t folded = f->state.base > t->acked ? f->state.base - t->acked : 0;
+    CD_ASSERT(folded <= t->seen_count); /* By a life that found them as records. */
+    t->seen_count = folded;
+    for (size_t i = 0; i < f->records; i++) {
+        if (f->record[i].seq <= t->acked)
+            continue;
+        if (t->seen_count == t->seen_cap) {
+            t->seen_cap = t->seen_cap == 0 ? 16 : t->seen_cap * 2;
+            t->seen = cd_realloc(t->seen, t->seen_cap * sizeof *t->seen);
+        }
+        t->seen[t->seen_count++] = f->record[i].chain;
+    }
+}
+
 void files_truth_settle(struct files_truth *t, const struct files_found *f)
 {
-    for (size_t i = 0; i < f->records; i++) {
-        if (f->record[i].seq > t->acked)
-            append_chain(t, f->record[i].chain);
-    }
+    for (size_t i = 0; i < t->seen_count; i++)
+        append_chain(t, t->seen[i]);
+    t->seen_count = 0;
     t->opens = 0; /* What was not found is not there, and never will be. */
     if (f->state.version >= t->state_acked)
         files_truth_ack_state(t, f->state.version);

@@ -19,6 +19,8 @@ struct files_truth {
     uint64_t acked; /* Records 1..acked must be found. */
     uint64_t *chain; /* owned; of record i at [i], 0..acked */
     size_t chain_cap;
+    uint64_t *seen; /* owned; of record acked + 1 + i at [i]: a recovery found it, and went on from it */
+    size_t seen_count, seen_cap;
     struct files_issued *open; /* owned; issued, not acknowledged */
     size_t opens, opens_cap;
     uint32_t next_attempt;
@@ -49,7 +51,10 @@ struct files_found { /* What a recovery took for the truth. */
 /* NULL: all is well. Else the invariant that is broken, with the reason in why:
  * files.acked-lost, files.torn, files.order, files.invented, files.rename. */
 const char *files_truth_check(const struct files_truth *t, const struct files_found *f, struct cd_buf *why);
-/* The recovery made what it found durable; it was checked before. */
+/* The recovery goes on from what it found; it was checked before. A state that it writes may be all that the
+ * next one finds of it, though nobody made anything durable. */
+void files_truth_saw(struct files_truth *t, const struct files_found *f);
+/* The recovery made what it saw durable. */
 void files_truth_settle(struct files_truth *t, const struct files_found *f);
 
 #endif

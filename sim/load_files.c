@@ -305,6 +305,7 @@ static bool recover(struct writer *w)
     }
     if (gone(w) || !judge(w, &found))
         return false;
+    files_truth_saw(w->truth, &found);
     w->state = found.state;
     w->seq = found.state.base + found.records;
     w->chain = found.records > 0 ? found.record[found.records - 1].chain : found.state.chain;

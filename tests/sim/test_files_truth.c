@@ -108,6 +108,7 @@ static void test_an_older_attempt_of_an_acknowledged_record_breaks_the_order(voi
     read_back(&h, 2);
     struct files_record old = h.record[1];
     h.found.records = 1;
+    files_truth_saw(&h.t, &h.found);
     files_truth_settle(&h.t, &h.found); /* It was not found. */
     h.chain = h.record[0].chain;
     files_truth_ack(&h.t, 2, issue(&h, 2, 50)); /* So it was written again, and acknowledged. */
@@ -132,10 +133,30 @@ static void test_what_a_recovery_made_durable_counts_as_acknowledged(void **stat
     struct history h;
     start(&h, 1, 2);
     read_back(&h, 3);
+    files_truth_saw(&h.t, &h.found);
     files_truth_settle(&h.t, &h.found);
     assert_int_equal(h.t.acked, 3);
     h.found.records = 2;
     end(&h, "files.acked-lost");
+}
+
+static void test_a_state_of_a_recovery_that_was_cut_is_gone_on_from(void **state)
+{
+    (void)state;
+    struct history h;
+    start(&h, 1, 2);
+    read_back(&h, 3);
+    files_truth_saw(&h.t, &h.found);
+    /* Its state was renamed into place when the node crashed: the next one finds that and no records. */
+    h.found.state = (struct files_state){.version = 1, .base = 3, .chain = h.chain, .log = 1};
+    files_truth_issue_state(&h.t, &h.found.state);
+    h.found.records = 0;
+    files_truth_saw(&h.t, &h.found);
+    files_truth_settle(&h.t, &h.found);
+    assert_int_equal(h.t.acked, 3);
+    files_truth_ack(&h.t, 4, issue(&h, 4, 10));
+    h.found.state.base = 2;
+    end(&h, "files.rename");
 }
 
 static void test_states_are_found_as_written_and_never_older_than_acknowledged(void **state)
@@ -198,6 +219,7 @@ CD_TESTS(files_truth, cmocka_unit_test(test_acknowledged_records_with_or_without
          cmocka_unit_test(test_an_older_attempt_of_an_acknowledged_record_breaks_the_order),
          cmocka_unit_test(test_a_record_that_nobody_wrote_is_invented),
          cmocka_unit_test(test_what_a_recovery_made_durable_counts_as_acknowledged),
+         cmocka_unit_test(test_a_state_of_a_recovery_that_was_cut_is_gone_on_from),
          cmocka_unit_test(test_states_are_found_as_written_and_never_older_than_acknowledged),
          cmocka_unit_test(test_a_lost_disk_has_to_be_empty),
          cmocka_unit_test(test_states_survive_their_bytes_and_a_flipped_bit_is_noticed))
