@@ -190,12 +190,10 @@ void files_truth_saw(struct files_truth *t, const struct files_found *f)
     }
 }
 
-void files_truth_settle(struct files_truth *t, const struct files_found *f)
+void files_truth_settle(struct files_truth *t)
 {
     for (size_t i = 0; i < t->seen_count; i++)
         append_chain(t, t->seen[i]);
     t->seen_count = 0;
     t->opens = 0; /* What was not found is not there, and never will be. */
-    if (f->state.version >= t->state_acked)
-        files_truth_ack_state(t, f->state.version);
 }

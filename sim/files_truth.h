@@ -54,7 +54,7 @@ const char *files_truth_check(const struct files_truth *t, const struct files_fo
 /* The recovery goes on from what it found; it was checked before. A state that it writes may be all that the
  * next one finds of it, though nobody made anything durable. */
 void files_truth_saw(struct files_truth *t, const struct files_found *f);
-/* The recovery made what it saw durable. */
-void files_truth_settle(struct files_truth *t, const struct files_found *f);
+/* The recovery made what it saw durable, in a state that is acknowledged. */
+void files_truth_settle(struct files_truth *t);
 
 #endif

@@ -306,15 +306,13 @@ static bool recover(struct writer *w)
     if (gone(w) || !judge(w, &found))
         return false;
     files_truth_saw(w->truth, &found);
-    w->state = found.state;
     w->seq = found.state.base + found.records;
     w->chain = found.records > 0 ? found.record[found.records - 1].chain : found.state.chain;
     /* What was read may be in the page cache alone. A sync would not make it durable: one that failed in an
      * earlier life of the process may have called it clean. So it is written again, elsewhere. */
     if (!fold(w))
         return false;
-    found.state = w->state;
-    files_truth_settle(w->truth, &found);
+    files_truth_settle(w->truth);
     return true;
 }
 

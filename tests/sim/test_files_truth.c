@@ -109,7 +109,7 @@ static void test_an_older_attempt_of_an_acknowledged_record_breaks_the_order(voi
     struct files_record old = h.record[1];
     h.found.records = 1;
     files_truth_saw(&h.t, &h.found);
-    files_truth_settle(&h.t, &h.found); /* It was not found. */
+    files_truth_settle(&h.t); /* It was not found. */
     h.chain = h.record[0].chain;
     files_truth_ack(&h.t, 2, issue(&h, 2, 50)); /* So it was written again, and acknowledged. */
     h.record[1] = old;
@@ -134,7 +134,7 @@ static void test_what_a_recovery_made_durable_counts_as_acknowledged(void **stat
     start(&h, 1, 2);
     read_back(&h, 3);
     files_truth_saw(&h.t, &h.found);
-    files_truth_settle(&h.t, &h.found);
+    files_truth_settle(&h.t);
     assert_int_equal(h.t.acked, 3);
     h.found.records = 2;
     end(&h, "files.acked-lost");
@@ -152,7 +152,7 @@ static void test_a_state_of_a_recovery_that_was_cut_is_gone_on_from(void **state
     files_truth_issue_state(&h.t, &h.found.state);
     h.found.records = 0;
     files_truth_saw(&h.t, &h.found);
-    files_truth_settle(&h.t, &h.found);
+    files_truth_settle(&h.t);
     assert_int_equal(h.t.acked, 3);
     files_truth_ack(&h.t, 4, issue(&h, 4, 10));
     h.found.state.base = 2;
