@@ -1,6 +1,7 @@
 /* cli/main.c: where the program begins, and where the real system is put under it. All the rest of src/cli
  * works on values. */
 #include "cli/command.h"
+#include "db/db.h"
 #include "io_real/bucket.h"
 #include "io_real/io_real.h"
 #include "js/worker.h"
@@ -143,6 +144,7 @@ static int run(int argc, char **argv, char **envp)
 int main(int argc, char **argv, char **envp)
 {
     io_real_guard_console();
+    db_setup();
     /* celld dev runs a node: this program again. */
     if (argc > 1 && strcmp(argv[1], "dev") == 0)
         io_real_spare(warm, run);

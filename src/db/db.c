@@ -5,6 +5,13 @@
 
 #include "db/db_internal.h"
 
+void db_setup(void)
+{
+    /* Of the cache of a database: allocated page by page, instead of twenty at once when it is opened. */
+    int rc = sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+    CD_ASSERT(rc == SQLITE_OK);
+}
+
 struct db_host *db_host_new(struct io *io)
 {
     struct db_host *h = cd_new(struct db_host);

@@ -17,6 +17,10 @@
     (192u << 20) /* Of what one transaction may change, as stored: the log's rows end here. */
 #define DB_CACHE_PAGES 128u /* Of one open database, at most, between transactions. */
 
+/* Once per process, before anything of SQLite runs in any thread. Without it each open database takes 87 KB
+ * for pages that it may never have. */
+void db_setup(void);
+
 /* What databases of one loop share: the VFS they are opened through, zstd's memory. */
 struct db_host;
 struct db_host *db_host_new(struct io *io);

@@ -12,6 +12,21 @@ static struct ltx_file last(struct rig *r)
     return f;
 }
 
+/* The first of this program: db_setup comes before all else. */
+static void test_an_open_database_takes_little_memory(void **state)
+{
+    (void)state;
+    db_setup();
+    struct rig r;
+    rig_init(&r, 1);
+    int64_t before = sqlite3_memory_used();
+    rig_open(&r, 1, NONE);
+    rig_txn(&r, "CREATE TABLE t(a); INSERT INTO t VALUES(1)");
+    int64_t taken = sqlite3_memory_used() - before;
+    assert_true(taken > 0 && taken < 48 * 1024);
+    rig_deinit(&r);
+}
+
 static void test_the_first_row_of_a_cell_is_a_whole_image(void **state)
 {
     (void)state;
@@ -384,7 +399,8 @@ static void test_chance_in_sql_is_that_of_the_loop(void **state)
     assert_int_equal(blob[0], blob[1]);
 }
 
-CD_TESTS(db, cmocka_unit_test(test_chance_in_sql_is_that_of_the_loop),
+CD_TESTS(db, cmocka_unit_test(test_an_open_database_takes_little_memory),
+         cmocka_unit_test(test_chance_in_sql_is_that_of_the_loop),
          cmocka_unit_test(test_the_first_row_of_a_cell_is_a_whole_image),
          cmocka_unit_test(test_a_row_holds_the_pages_that_changed_and_no_others),
          cmocka_unit_test(test_what_is_rolled_back_leaves_nothing),
