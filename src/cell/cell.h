@@ -50,8 +50,8 @@ struct cell_code {
     /* Ends the instance: no JavaScript of it runs any more, all its wires but the parked ones are closed, all
      * held effects are forgotten. why is for its events; borrowed. Answer: cell_stopped. */
     void (*stop)(void *arg, struct cell *c, enum cell_stop cause, struct cd_str why);
-    /* Memory is short, and cells have gone since the last call: gives back what they left. At most once a
-     * second, and may take as long as a collection of garbage does. NULL: nothing can be given back. */
+    /* Memory is short and cells have gone since the last call, or more have gone than are left: gives back
+     * what they left. May take as long as a collection of garbage does. NULL: nothing can be given back. */
     void (*shrink)(void *arg);
 };
 

@@ -330,7 +330,7 @@ struct cell_shard {
     struct cd_list permits, slot_queue, recovering, turn, holding, flows;
     struct cd_list idle, refused, near; /* Idle ones, in the order in which they go (turn.c). */
     uint64_t idle_count, shed;
-    uint64_t shrunk; /* shed at the last shrink. */
+    uint64_t gone; /* Slots that came free since the code's last shrink. */
     struct cell_press press;
     struct io_op turn_op; /* Busy: turn is not empty. */
     struct io_timer sweep;

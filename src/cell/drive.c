@@ -121,8 +121,10 @@ static void act(struct cell *c, unsigned todo)
         fail_calls(c);
     if (todo & CELL_DO_DROP_PERMIT)
         s->activating--;
-    if (todo & CELL_DO_DROP_SLOT)
+    if (todo & CELL_DO_DROP_SLOT) {
         s->slots--;
+        s->gone++;
+    }
     if (todo & CELL_DO_WANT_PERMIT)
         cd_list_push(&s->permits, &c->queue);
     if (todo & CELL_DO_WANT_SLOT) {
@@ -217,7 +219,7 @@ void cell_feed(struct cell *c, enum cell_event e)
     evict_answer(c, before);
     if (todo & (CELL_DO_DROP_PERMIT | CELL_DO_DROP_SLOT | CELL_DO_WANT_PERMIT | CELL_DO_WANT_SLOT))
         cell_shard_pump(s);
-    if (todo & (CELL_DO_WANT_PERMIT | CELL_DO_WANT_SLOT | CELL_DO_RETRY_LATER))
+    if (todo & (CELL_DO_DROP_SLOT | CELL_DO_WANT_PERMIT | CELL_DO_WANT_SLOT | CELL_DO_RETRY_LATER))
         cell_shard_stir(s);
 }
 

@@ -2,6 +2,7 @@
 #include "cell/cell_internal.h"
 
 #define SWEEP_NS IO_MS(250)
+#define SHRINK_CELLS 16 /* Fewer leave too little to look for. */
 #define VICTIMS_LOOKED_AT_MAX 64u /* Of the cells that were idle for longest. */
 
 static void turn_done(struct io_op *op, int status);
@@ -128,16 +129,29 @@ void cell_shard_shed(struct cell_shard *s)
         evict_idle(s, stay - s->press.floor, 0);
 }
 
+static void shrink(struct cell_shard *s)
+{
+    s->gone = 0;
+    if (s->o.code->shrink != NULL)
+        s->o.code->shrink(s->o.code_arg);
+}
+
+/* What cells leave behind stays while memory is not short, and 20,000 parked sockets of cells that sleep have
+ * room in half of it. With more gone than left the price, some 20 ms, is theirs and not of those that stay.
+ */
+static bool much_is_left_behind(const struct cell_shard *s)
+{
+    return s->gone >= SHRINK_CELLS && s->gone > s->slots && !s->closing && !s->fenced;
+}
+
 void cell_shard_press(struct cell_shard *s, const struct cell_press *p)
 {
     bool was = s->press.engaged;
     s->press = *p;
     if (was && !p->engaged)
         cell_shard_pump(s); /* Those who wait may come in. */
-    if (p->engaged && (!was || s->shed != s->shrunk) && s->o.code->shrink != NULL) {
-        s->shrunk = s->shed;
-        s->o.code->shrink(s->o.code_arg);
-    }
+    if (p->engaged && (!was || s->gone > 0))
+        shrink(s);
     cell_shard_shed(s);
 }
 
@@ -290,6 +304,8 @@ static void sweep_done(struct io_op *op, int status)
     cell_drain_go_on(s, true);
     if (s->o.limits.idle_ns > 0 && !s->press.engaged)
         evict_idle(s, UINT64_MAX, s->o.limits.idle_ns);
+    if (much_is_left_behind(s) && s->evicting == 0)
+        shrink(s);
     if (s->closing || s->draining) {
         for (struct cd_map_node *n = cd_map_first(&s->cells); n != NULL; n = cd_map_next(n))
             cell_poke(cd_map_value(n));
@@ -300,11 +316,12 @@ static void sweep_done(struct io_op *op, int status)
 
 void cell_shard_stir(struct cell_shard *s)
 {
-    bool waits =
-        !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) || !cd_list_empty(&s->slot_queue) ||
-        !cd_list_empty(&s->recovering) || !cd_list_empty(&s->routes) || !cd_list_empty(&s->stalled) ||
-        s->forwards.count > 0 || ((s->closing || s->draining) && !s->fenced) ||
-        (s->chains.count > 0 && !s->closing && !s->fenced) || (s->o.limits.idle_ns > 0 && s->idle_count > 0);
+    bool waits = !cd_list_empty(&s->holding) || !cd_list_empty(&s->permits) ||
+                 !cd_list_empty(&s->slot_queue) || !cd_list_empty(&s->recovering) ||
+                 !cd_list_empty(&s->routes) || !cd_list_empty(&s->stalled) || s->forwards.count > 0 ||
+                 ((s->closing || s->draining) && !s->fenced) ||
+                 (s->chains.count > 0 && !s->closing && !s->fenced) ||
+                 (s->o.limits.idle_ns > 0 && s->idle_count > 0) || much_is_left_behind(s);
     if (!waits || io_busy(&s->sweep.op))
         return;
     if (s->proven_moved_ns == 0 || io_now_ns(s->o.io) - s->swept_ns > 2 * SWEEP_NS) {

@@ -223,8 +223,14 @@ static void actor_stop(void *arg, struct cell *c, enum cell_stop cause, struct c
         actor_gone(a);
 }
 
+static void actor_shrink(void *arg)
+{
+    (void)arg;
+    rig.shrinks++;
+}
+
 static const struct cell_code actor_code = {actor_start, actor_open, actor_alarm,
-                                            actor_wake,  actor_stop, NULL};
+                                            actor_wake,  actor_stop, actor_shrink};
 
 /* ---- Callers ---- */
 

@@ -45,7 +45,7 @@ struct rig {
     size_t longest; /* Message that came. */
     unsigned filled; /* Messages of rig_fill that came. */
     void *deaf; /* Who takes nothing, by the command. */
-    unsigned starts, stops[4], alarms, wakes, alive;
+    unsigned starts, stops[4], alarms, wakes, alive, shrinks;
     struct cell_alarm_run last_alarm;
     uint64_t last_alarm_ns;
     struct cell *last; /* The cell that started last. */

@@ -291,6 +291,36 @@ static void test_a_cell_that_is_idle_for_long_enough_goes_by_itself(void **state
     rig_free();
 }
 
+static void test_what_cells_leave_behind_is_looked_for_when_most_have_gone(void **state)
+{
+    struct call *busy[50];
+    char scope[16];
+    (void)state;
+    rig_open();
+    rig.limits.idle_ns = IO_SEC(30);
+    rig.limits.resident_max = 100;
+    rig_crash();
+    rig_restart();
+    for (unsigned i = 0; i < 60; i++) {
+        (void)snprintf(scope, sizeof scope, "C:%u", i);
+        if (i < CD_COUNT(busy))
+            busy[i] = rig_call(scope, "hang");
+        else
+            (void)rig_ask(scope, "get");
+    }
+    rig_run(32000);
+    assert_string_equal(rig_phase("C:59"), "unknown");
+    assert_int_equal(rig.shrinks, 0); /* Ten of sixty. */
+    for (unsigned i = 0; i < CD_COUNT(busy); i++)
+        rig_hang_up(busy[i]);
+    rig_run(32000);
+    unsigned shrinks = rig.shrinks;
+    assert_true(shrinks >= 1 && shrinks <= 6); /* Once each time half of what is there has gone. */
+    rig_run(5000);
+    assert_int_equal(rig.shrinks, shrinks);
+    rig_free();
+}
+
 static void test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next(void **state)
 {
     (void)state;
@@ -448,6 +478,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_closing_shard_whose_log_is_lost_does_not_
          cmocka_unit_test(test_a_call_for_which_there_is_no_room_is_refused_in_time),
          cmocka_unit_test(test_a_call_that_its_caller_leaves_while_it_waits_is_forgotten),
          cmocka_unit_test(test_a_cell_that_is_idle_for_long_enough_goes_by_itself),
+         cmocka_unit_test(test_what_cells_leave_behind_is_looked_for_when_most_have_gone),
          cmocka_unit_test(test_a_constructor_that_throws_fails_the_calls_and_runs_again_for_the_next),
          cmocka_unit_test(test_a_failed_restore_is_told_and_tried_again_at_a_higher_epoch),
          cmocka_unit_test(test_a_database_that_does_not_open_fails_the_call),
