@@ -14,6 +14,7 @@
 #include "js/cells.h"
 
 #define WATCH_LOOK_NS IO_SEC(1)
+#define STOP_LOOK_NS IO_MS(200) /* The same, while the node stops. */
 #define DRAIN_GRACE_NS IO_SEC(2)
 #define SITE_GRACE_NS IO_SEC(30)
 #define SOCKET_GRACE_NS IO_MS(500)
@@ -373,15 +374,22 @@ static void on_watch(struct io_op *op, int status)
     struct serve *s = CD_CONTAINER(op, struct serve, watch_timer.op);
     if (status != IO_OK)
         return;
-    cli_serve_look(s);
     cli_serve_cover(s);
-    io_timer_start(&s->watch_timer, s->control, WATCH_LOOK_NS, on_watch);
+    cli_serve_look(s);
+    io_timer_start(&s->watch_timer, s->control, s->stopping ? STOP_LOOK_NS : WATCH_LOOK_NS, on_watch);
 }
 
 static void on_stop_loop(struct serve *s, struct shard *shard, void *arg)
 {
     (void)s, (void)arg;
     io_stop(shard->io);
+}
+
+/* Turns have time for so long from now on, and never longer than was said before. */
+static void turns_end_by(struct serve *s, uint64_t after_ns)
+{
+    uint64_t until = io_now_ns(s->control) + after_ns;
+    s->turns_end_ns = until < s->turns_end_ns ? until : s->turns_end_ns;
 }
 
 /* The last flow of the node. */
@@ -395,6 +403,7 @@ static void stop_flow(void *arg)
     if (s->gate != NULL)
         io_fiber_cancel(s->gate);
     cli_serve_handoff(s);
+    turns_end_by(s, DRAIN_GRACE_NS); /* As long as connections have. */
     (void)ask(s, 0, s->shards, shard_stop_listening, NULL);
     (void)ask(s, 0, s->shards, shard_stop, NULL);
     cli_serve_node_stop(s);
@@ -419,6 +428,10 @@ void cli_serve_stop(struct serve *s)
         return;
     s->stopping = true;
     s->stop_ns = io_now_ns(s->control);
+    s->turns_end_ns = UINT64_MAX;
+    /* Who stops `celld dev` waits for it; a node hands its cells over first, and may use all of its time. */
+    bool dev = cli_is_set(&s->c->settings, CLI_SET_INTERNAL_DEV_STORE);
+    turns_end_by(s, dev ? 0 : IO_MS(cli_num(&s->c->settings, CLI_SET_SHUTDOWN_TOTAL_MS)));
     io_signal_wake(&s->node_news, IO_OK);
     __atomic_store_n(&s->draining, true, __ATOMIC_SEQ_CST);
     if (s->started)

@@ -23,13 +23,35 @@ static void give_up(struct serve *s, unsigned shard)
     s->c->give_up(s->control, s->fenced ? CLI_EXIT_FENCED : CLI_EXIT_STUCK);
 }
 
+/* Who stops the node has to know why that takes its time. */
+static void say_ended(struct serve *s, unsigned shard)
+{
+    struct cd_buf script = {0}, cell = {0}, line = {0};
+    js_watch_whose(&s->shard[shard].watch, &script, &cell);
+    cd_buf_addf(&line, "stopping: a turn of %s%s%s did not end and is told to\n",
+                script.len > 0 ? cd_buf_cstr(&script) : "a Worker", cell.len > 0 ? ", of the cell " : "",
+                cd_buf_cstr(&cell));
+    int rc = io_console_write(s->control, IO_STDERR, cd_buf_str(&line));
+    CD_MAYBE(rc != 0); /* Nobody reads it. */
+    cd_buf_deinit(&line);
+    cd_buf_deinit(&cell);
+    cd_buf_deinit(&script);
+}
+
 void cli_serve_look(struct serve *s)
 {
+    uint64_t now = io_now_ns(s->control);
     for (unsigned i = 0; i < s->shards; i++) {
-        /* A node that fenced ends now: no turn has time left. */
-        switch (js_watch_look(&s->shard[i].watch, io_now_ns(s->control), s->fenced)) {
+        struct shard *shard = &s->shard[i];
+        /* A node that fenced ends now: no turn has time left. One that stops waits for turns that end. */
+        bool over = s->fenced || (s->stopping && now >= s->turns_end_ns && shard->stuck);
+        switch (js_watch_look(&shard->watch, now, over)) {
         case JS_WATCH_QUIET: break;
-        case JS_WATCH_TOLD: cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i)); break;
+        case JS_WATCH_TOLD:
+            cd_event(s->control, CD_WARN, "turn_terminated", CD_U("shard", i));
+            if (s->stopping && !s->fenced)
+                say_ended(s, i);
+            break;
         case JS_WATCH_STUCK: give_up(s, i); break;
         }
     }

@@ -79,6 +79,8 @@ struct serve {
     bool draining; /* Atomic: shards look at it. */
     bool preserve; /* Cells are not handed to others: this node comes back, or all end. */
     uint64_t stop_ns; /* When that began. */
+    uint64_t
+        turns_end_ns; /* While it stops: turns that last longer than a look are told to end from then on. */
     uint64_t requests_max; /* CELLD_MAX_REQUESTS; UINT64_MAX: no bound. */
     uint64_t admitted; /* Requests that Workers have now, as far as there is a bound. Atomic. */
     bool adopting; /* One at a time. */

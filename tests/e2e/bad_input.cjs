@@ -20,7 +20,7 @@ export default {
         switch (pathname) {
             case '/ok': return new Response('ok');
             case '/log': return Response.json(log);
-            case '/loop': for (;;);
+            case '/loop': console.log('loops'); for (;;);
             case '/chain': for (;;) await null;
             case '/heap': for (const a = []; ; ) a.push(new Array(1e5).fill(a.length));
             case '/buffers': { const a = []; for (;;) a.push(bytes(1 << 24).fill(1)); }
@@ -208,9 +208,16 @@ check('endless loops are ended while the other shard serves', async () => {
     await serves();
 }, 200);
 
-check('it ends as it should', async () => {
+check('it ends as it should, though a turn does not', async () => {
+    const lines = node.stdout.split('loops').length;
+    const endless = ask('/loop');
+    await until(() => node.stdout.split('loops').length > lines, 'the line of the loop');
+    const begun = Date.now();
     node.child.kill('SIGINT');
+    equal((await endless).status, 500);
     equal(await node.exited, 0, 'exit code');
+    ok(Date.now() - begun < 10000, `it took ${Date.now() - begun} ms`); // The turn has 30 s.
+    ok(node.stderr.includes('stopping: a turn of bad did not end and is told to'), node.stderr);
 }, 60);
 
 run();
