@@ -175,12 +175,17 @@ struct js_heap {
     uint64_t used, committed, limit; /* Bytes of the JavaScript heap. limit: the one V8 enforces now. */
     uint64_t array_buffers; /* Bytes allocated for array buffers of this isolate that live. */
     uint64_t external; /* These and what js_external_memory told of. */
+    uint64_t wasm; /* Bytes of WebAssembly memories and their like, with those that wait for the collector. */
     enum js_heap_state state;
 };
 void js_heap_stats(struct js_isolate *js, struct js_heap *out);
 enum js_heap_state js_heap_state_of(const struct js_isolate *js); /* Costs nothing. */
 /* Whether an array buffer was refused since the last call. Costs nothing. */
 bool js_buffers_refused(struct js_isolate *js);
+/* WebAssembly memories and array buffers have one limit. V8 makes and grows the former by itself and cannot
+ * be refused them, so passing it ends the turn: JS_HEAP_EXHAUSTED. It is looked at after collections, which
+ * growing memory brings about, and here: at the end of each turn. */
+void js_memory_look(struct js_isolate *js);
 void js_gc(struct js_isolate *js); /* A full collection: milliseconds, tens with a large heap. */
 /* If the heap's use is below 75 % of its limit: the state is JS_HEAP_OK again and the original limit holds.
  */

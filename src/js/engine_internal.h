@@ -58,6 +58,10 @@ class js_buffers final : public v8::ArrayBuffer::Allocator
     {
         return used_.load(std::memory_order_relaxed);
     }
+    uint64_t limit() const
+    {
+        return limit_;
+    }
     bool take(uint64_t length); /* False: it would pass the limit. */
     void give(uint64_t length);
     bool take_refused()
@@ -158,6 +162,7 @@ struct js_isolate {
     js_heap_state heap_state;
     uint64_t heap_limit; /* As configured. */
     int64_t external; /* Of js_external_memory. */
+    bool looking; /* js_memory_look is asked for, or runs. */
     size_t v8_limit; /* The part of it that V8 enforces for the old generation; known once it was reached. */
     std::vector<v8::Eternal<v8::String>> name_cache;
     std::vector<v8::Eternal<v8::Private>> private_cache;

@@ -204,6 +204,51 @@ static size_t on_heap_limit(void *data, size_t current, size_t initial)
     return next;
 }
 
+/* V8 counts all that is outside of its heap in one number. */
+static uint64_t wasm_bytes(js_isolate *js)
+{
+    int64_t all = js->v8->AdjustAmountOfExternalAllocatedMemory(0);
+    int64_t wasm = all - js->external - static_cast<int64_t>(js->buffers->used());
+    return wasm > 0 ? static_cast<uint64_t>(wasm) : 0;
+}
+
+static bool memory_is_over(js_isolate *js)
+{
+    uint64_t wasm = wasm_bytes(js);
+    return wasm > 0 && wasm + js->buffers->used() > js->buffers->limit();
+}
+
+static void memory_look(js_isolate *js)
+{
+    js->looking = true;
+    if (memory_is_over(js))
+        js->v8->LowMemoryNotification(); /* Some of it may be garbage. */
+    js->looking = false;
+    if (!memory_is_over(js) || js->heap_state == JS_HEAP_EXHAUSTED)
+        return;
+    js->heap_state = JS_HEAP_EXHAUSTED;
+    js_terminate(js);
+    if (js->hooks != nullptr && js->hooks->heap != nullptr)
+        js->hooks->heap(js, js->heap_state);
+}
+
+void js_memory_look(js_isolate *js)
+{
+    if (!js->looking)
+        memory_look(js);
+}
+
+/* Inside the collector nothing can be collected: JavaScript, which goes on, is interrupted for that. */
+static void on_collected(v8::Isolate *isolate, v8::GCType, v8::GCCallbackFlags, void *data)
+{
+    js_isolate *js = static_cast<js_isolate *>(data);
+    if (js->looking || js->turns == 0 || js->heap_state == JS_HEAP_EXHAUSTED || !memory_is_over(js))
+        return;
+    js->looking = true;
+    isolate->RequestInterrupt([](v8::Isolate *, void *of) { memory_look(static_cast<js_isolate *>(of)); },
+                              js);
+}
+
 void js_isolate_hooks(js_isolate *js)
 {
     js->v8->SetMicrotasksPolicy(v8::MicrotasksPolicy::kExplicit);
@@ -289,6 +334,7 @@ int js_isolate_new(js_isolate **out, const js_isolate_config *config, cd_buf *wh
     v8::Isolate::Initialize(js->v8, params);
     js_isolate_hooks(js);
     js->v8->AddNearHeapLimitCallback(on_heap_limit, js);
+    js->v8->AddGCEpilogueCallback(on_collected, js);
 
     v8::Isolate::Scope enter(js->v8);
     v8::HandleScope scope(js->v8);
@@ -320,6 +366,7 @@ void js_isolate_free(js_isolate *js)
     js->context.Reset();
     js->dom_exception.Reset();
     js->v8->RemoveNearHeapLimitCallback(on_heap_limit, 0);
+    js->v8->RemoveGCEpilogueCallback(on_collected, js);
     js_tasks::tearing_down = true;
     js->v8->Dispose();
     js_tasks::tearing_down = false;
@@ -474,6 +521,7 @@ void js_heap_stats(js_isolate *js, js_heap *out)
     out->committed = stats.total_heap_size();
     out->limit = stats.heap_size_limit();
     out->array_buffers = js->buffers->used();
+    out->wasm = wasm_bytes(js);
     out->external = out->array_buffers + static_cast<uint64_t>(js->external);
     out->state = js->heap_state;
 }

@@ -189,6 +189,8 @@ void js_platform_start(const js_platform_config *config)
     /* A table takes 32 bytes an element at once, and V8 ends the process where its own bound, 10 million,
      * passes the reserve of a heap. */
     v8::V8::SetFlagsFromString("--wasm-max-table-size=1000000");
+    /* 512 MiB: what one step can take before js_memory_look sees it. */
+    v8::V8::SetFlagsFromString("--wasm-max-mem-pages=8192");
     if (config->deterministic)
         v8::V8::SetFlagsFromString("--hash-seed=1 --predictable-gc-schedule");
     v8::V8::SetEntropySource(entropy);

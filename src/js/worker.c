@@ -293,7 +293,9 @@ void js_leave(struct js_entry *e)
         threw = js_invoke(w, JS_EXPORT_REJECTIONS, &list, 1, NULL) != 0;
         terminated = js_microtasks(js) != 0;
     }
-    terminated = terminated || js_terminating(js) || js_try_terminated(&e->t) || w->condemned;
+    js_memory_look(js);
+    terminated = terminated || js_terminating(js) || js_terminate_asked(js) || js_try_terminated(&e->t) ||
+                 w->condemned;
     if (threw && !terminated)
         js_report(e, "runtime");
     if (w->resetting != NULL && !w->condemned)

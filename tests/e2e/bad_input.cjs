@@ -24,6 +24,7 @@ export default {
             case '/chain': for (;;) await null;
             case '/heap': for (const a = []; ; ) a.push(new Array(1e5).fill(a.length));
             case '/buffers': { const a = []; for (;;) a.push(bytes(1 << 24).fill(1)); }
+            case '/wasm': for (const a = []; ; ) a.push(new Uint8Array(new WebAssembly.Memory({ initial: 256 }).buffer).fill(1));
             case '/never': {
                 request.signal.addEventListener('abort', () => log.push(request.signal.reason.message));
                 return scheduler.wait(60000);
@@ -186,6 +187,8 @@ check('a WebSocket frame that is too large, and a listener that throws', async (
 
 check('memory: the heap and array buffers run out, and the node serves on', async () => {
     await answers('/heap', 500, 'Worker failed: Worker exceeded memory limit.');
+    await serves();
+    await answers('/wasm', 500, 'Worker failed: Worker exceeded memory limit.');
     await serves();
     const before = resident();
     equal((await ask('/buffers')).status, 500);

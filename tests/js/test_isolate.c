@@ -360,6 +360,66 @@ static void test_one_allocation_far_over_the_limit_does_not_end_the_process(void
     }
 }
 
+/* A memory of one page, and g(n), which grows it from inside and gives the old size. */
+#define WASM_GROWS                                                                                           \
+    "const grows = () => new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, " \
+    "0, 0, "                                                                                                 \
+    "0, 1, 6, 1, 96, 1, 127, 1, 127, 3, 2, 1, 0, 5, 3, 1, 0, 1, 7, 5, 1, 1, 103, 0, 0, 10, 8, 1, 6, 0, 32, " \
+    "0, "                                                                                                    \
+    "64, 0, 11))).exports.g; const keep = globalThis.keep = [];"
+
+static void test_wasm_memories_over_the_limit_end_the_turn(void **state)
+{
+    (void)state;
+    static const char *const bombs[] = {
+        "for (;;) keep.push(new WebAssembly.Memory({ initial: 64 }))",
+        "const m = new WebAssembly.Memory({ initial: 1 }); keep.push(m); for (;;) try { m.grow(64) } catch "
+        "{}",
+        "for (let i = 0; ; i++) { keep.push(grows()); for (let n = 0; n < 16; n++) keep[i](64) }",
+        "for (;;) { keep.push(new Uint8Array(1 << 20), grows()); keep.at(-1)(16) }",
+    };
+    for (size_t i = 0; i < CD_COUNT(bombs); i++) {
+        struct fixture f;
+        struct js_heap heap;
+        js_value v;
+        struct cd_buf text = {0};
+        fixture_open_with(&f,
+                          &(struct js_isolate_config){.heap_limit = 16 << 20, .external_limit = 256 << 20});
+        cd_buf_addf(&text, "%s %s", WASM_GROWS, bombs[i]);
+        assert_int_equal(js_run(f.js, cd_buf_str(&text), "bomb.js", &v), JS_THREW);
+        cd_buf_deinit(&text);
+        assert_true(js_try_terminated(&f.caught));
+        js_heap_stats(f.js, &heap);
+        assert_int_equal(heap.state, JS_HEAP_EXHAUSTED);
+        assert_true(heap.wasm + heap.array_buffers < UINT64_C(1) << 30);
+        fixture_leave(&f);
+        js_resume(f.js);
+        fixture_enter(&f);
+        fixture_run(&f, "keep.length = 0");
+        fixture_close(&f);
+    }
+}
+
+static void test_wasm_memories_below_the_limit_and_garbage_are_let_be(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct js_heap heap;
+    fixture_open_with(&f, &(struct js_isolate_config){.heap_limit = 16 << 20, .external_limit = 256 << 20});
+    RUN_IS(&f, WASM_GROWS "for (let i = 0; i < 3; i++) { keep.push(grows()); keep[i](1023) } keep.length",
+           "3");
+    js_memory_look(f.js);
+    js_heap_stats(f.js, &heap);
+    assert_int_equal(heap.state, JS_HEAP_OK);
+    assert_true(heap.wasm >= 192 << 20 && heap.wasm < 193 << 20);
+    /* Ten times the limit, but nobody keeps it. */
+    RUN_IS(&f, "for (let i = 0; i < 160; i++) new WebAssembly.Memory({ initial: 256 }); 'alive'", "alive");
+    js_memory_look(f.js);
+    assert_false(js_terminate_asked(f.js));
+    assert_int_equal(js_heap_state_of(f.js), JS_HEAP_OK);
+    fixture_close(&f);
+}
+
 static void test_unhandled_rejections_are_reported(void **state)
 {
     (void)state;
@@ -635,6 +695,8 @@ CD_TESTS(isolate, cmocka_unit_test(test_the_prelude_ran_before_the_snapshot),
          cmocka_unit_test(test_a_full_heap_runs_on_in_its_reserve_and_recovers),
          cmocka_unit_test(test_an_exhausted_heap_ends_the_turn_not_the_process),
          cmocka_unit_test(test_one_allocation_far_over_the_limit_does_not_end_the_process),
+         cmocka_unit_test(test_wasm_memories_over_the_limit_end_the_turn),
+         cmocka_unit_test(test_wasm_memories_below_the_limit_and_garbage_are_let_be),
          cmocka_unit_test(test_unhandled_rejections_are_reported),
          cmocka_unit_test(test_eval_can_be_forbidden),
          cmocka_unit_test(test_atomics_wait_cannot_stop_the_thread),
