@@ -223,6 +223,9 @@ export class Greedy extends DurableObject {
         for (let i = 0; i < rows; i++) this.ctx.storage.sql.exec('INSERT INTO heap VALUES (randomblob(100))');
         return this.ctx.storage.sql.exec('SELECT count(*) AS n FROM heap').one().n;
     }
+    wait() {
+        return scheduler.wait(20000);
+    }
     // One statement that has no end, in the turn of a write.
     statement() {
         this.ctx.storage.sql.exec('INSERT INTO heap VALUES (1)');
@@ -263,6 +266,8 @@ check('SQL and values over their limits, and an object that writes without end',
     ok(/larger|limit|exceed|too big|maximum|length/i.test(await call('limits', 'put', 'x'.repeat(2049), 1, false)), 'key');
     equal(await call('limits', 'many', 128), 'stored');
     equal((await call('limits', 'keys')).length, 128, 'what was refused left nothing');
+    // Who goes away while an object works for him is no error of the Worker.
+    equal((await program.ask('/', { method: 'POST', body: '["slow", "wait"]', ms: 300 })).text, 'too late');
     // One turn that never ends is ended by the watch, also within a statement; what it wrote is gone with it.
     equal(await call('endless', 'forever', 10), 10);
     const endless = call('endless', 'statement');
@@ -274,6 +279,8 @@ check('SQL and values over their limits, and an object that writes without end',
     ok(/CPU time|reset|transaction|memory/i.test(ended), ended);
     ok(beside > 0, 'no other object was served');
     await until(async () => (await call('endless', 'forever', 1)) === 11, 'the object is back, with what was acknowledged', 30000);
+    const said = program.stdout + program.stderr;
+    ok(!said.includes('will never generate'), said);
     await program.stop();
 }, 180);
 

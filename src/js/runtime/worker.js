@@ -246,7 +246,8 @@ const message = (error) => {
 // runtime.md 2.11: the client sees the message, the log the stack. operations.md 8: a call that a cell did not take stays a refusal,
 // as it is one in what fetch() of a stub gives.
 function fail(context, error) {
-    report('fetch', error);
+    const left = context.ended && context.task.gone; // By the end of what it waited for: nobody is there any more.
+    if (!left) report('fetch', error);
     let refused;
     try {
         refused = overloadOf(error) ?? refusalOf(error);
