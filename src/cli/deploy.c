@@ -41,10 +41,9 @@ static int project_load(struct deploy *d)
     int rc = cli_path_absolute(d->c, shown, &d->path);
     if (rc != 0)
         return rc;
-    rc = deploy_project_load(&d->project, d->io, cd_buf_cstr(&d->path), shown.ptr, &problems);
+    rc = deploy_project_load(&d->project, d->io, cd_buf_cstr(&d->path), shown.ptr, DEPLOY_LOAD_SERVED,
+                             &problems);
     d->loaded = rc == 0;
-    if (rc == 0)
-        rc = deploy_project_check_served(&d->project, &problems);
     deploy_problems_warnings(&warnings, &problems);
     deploy_problems_errors(&d->why, &problems);
     deploy_problems_deinit(&problems);

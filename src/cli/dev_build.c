@@ -2,7 +2,6 @@
 #include "cli/dev_internal.h"
 #include "deploy/files.h"
 #include "deploy/publish.h"
-#include "deploy/vars.h"
 #include "store/retry.h"
 
 #define RECORD "build.json"
@@ -15,12 +14,8 @@ int cli_dev_project_load(struct cli_dev *d, struct cli_dev_project *p, struct cd
     struct deploy_problems problems = {0};
     struct deploy_project fresh;
     struct cd_buf warnings = {0};
-    int rc = deploy_project_load(&fresh, d->io, cd_buf_cstr(&p->path), p->shown.ptr, &problems);
-    bool loaded = rc == 0;
-    if (rc == 0)
-        rc = deploy_vars_load(&fresh, d->io, &problems);
-    if (rc == 0)
-        rc = deploy_project_check_served(&fresh, &problems);
+    int rc = deploy_project_load(&fresh, d->io, cd_buf_cstr(&p->path), p->shown.ptr,
+                                 DEPLOY_LOAD_SERVED | DEPLOY_LOAD_DEV, &problems);
     deploy_problems_warnings(&warnings, &problems);
     deploy_problems_errors(why, &problems);
     deploy_problems_deinit(&problems);
@@ -28,8 +23,6 @@ int cli_dev_project_load(struct cli_dev *d, struct cli_dev_project *p, struct cd
         cli_dev_warning(&d->view, cd_buf_str(&warnings));
     cd_buf_deinit(&p->warned);
     p->warned = warnings;
-    if (loaded && rc != 0)
-        deploy_project_deinit(&fresh);
     if (rc != 0)
         return rc;
     if (p->loaded)
@@ -41,10 +34,12 @@ int cli_dev_project_load(struct cli_dev *d, struct cli_dev_project *p, struct cd
 
 int cli_dev_projects_load(struct cli_dev *d, struct cd_buf *why)
 {
+    int first = 0;
     for (unsigned i = 0; i < d->projects; i++) {
         int rc = cli_dev_project_load(d, &d->project[i], why);
-        if (rc != 0)
-            return rc;
+        first = first != 0 ? first : rc;
+    }
+    for (unsigned i = 0; first == 0 && i < d->projects; i++) {
         for (unsigned j = 0; j < i; j++) {
             const struct deploy_project *a = &d->project[j].project, *b = &d->project[i].project;
             if (cd_str_eq(a->name, b->name)) {
@@ -53,7 +48,7 @@ int cli_dev_projects_load(struct cli_dev *d, struct cd_buf *why)
             }
         }
     }
-    return 0;
+    return first;
 }
 
 /* ---- The record ---- */

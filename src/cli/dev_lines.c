@@ -131,7 +131,9 @@ bool cli_dev_line(const struct cli_dev_view *v, bool logs, struct cd_str line, s
         uncaught(v, root, out);
     } else {
         other(v, root, out);
-        shown = logs || cd_str_eq(text_of(root, "level"), CD_STR("ERROR"));
+        /* What a node refuses to adopt, who asked for it says: "reload failed". */
+        shown = logs || (cd_str_eq(text_of(root, "level"), CD_STR("ERROR")) &&
+                         !cd_str_eq(event, CD_STR("deployment_adoption_failed")));
     }
     cd_json_free(doc);
     return shown;

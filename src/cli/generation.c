@@ -150,7 +150,14 @@ static int targets_load(struct cli_generation *g, struct io *io, struct io_bucke
             int rc = deploy_load(&loaded, io, bucket, target, &reason);
             if (rc == 0)
                 rc = script_add(g, loaded, &reason);
-            if (rc != 0)
+            if (rc == IO_NOENT)
+                cd_buf_addf(
+                    why,
+                    "binding \"%.*s\" of \"%.*s\": there is no service \"%.*s\"; deploy the project of "
+                    "that name first, or give it to celld dev, too (-c PROJECT)",
+                    (int)app->bindings[b].name.len, app->bindings[b].name.ptr, (int)app->script.len,
+                    app->script.ptr, (int)target.len, target.ptr);
+            else if (rc != 0)
                 cd_buf_addf(why, "binding \"%.*s\" of \"%.*s\": service \"%.*s\": %s",
                             (int)app->bindings[b].name.len, app->bindings[b].name.ptr, (int)app->script.len,
                             app->script.ptr, (int)target.len, target.ptr, cd_buf_cstr(&reason));

@@ -139,29 +139,41 @@ static void modules_move(struct deploy_app *a, struct deploy_bundle *bundle)
     bundle->count = 0;
 }
 
-/* Classes that are bound must be exported: a node refuses the deployment else. */
-static int classes_check(const struct deploy_project *p, const struct deploy_bundle *bundle,
+/* What a node would refuse, said before anything is published: a module without exports handles no event, and
+ * classes that are bound must be exported. */
+static int exports_check(const struct deploy_project *p, const struct deploy_bundle *bundle,
                          struct cd_buf *why)
 {
-    for (size_t i = 0; i < p->durables && bundle->exports != NULL; i++) {
+    int rc = 0;
+    if (bundle->exports == NULL)
+        return 0;
+    if (bundle->export_count == 0) {
+        cd_buf_addf(
+            why,
+            "%.*s has no registered event handlers: it exports nothing, and needs a default export with "
+            "a handler such as fetch(), or a class",
+            (int)p->main.len, p->main.ptr);
+        return CD_EINVAL;
+    }
+    for (size_t i = 0; i < p->durables; i++) {
         size_t at = 0;
         while (at < bundle->export_count && !cd_str_eq(bundle->exports[at], p->durable[i].class_name))
             at++;
         if (at < bundle->export_count)
             continue;
-        cd_buf_addf(why, "binding \"%.*s\": %.*s exports no class \"%.*s\"", (int)p->durable[i].binding.len,
-                    p->durable[i].binding.ptr, (int)p->main.len, p->main.ptr,
+        cd_buf_addf(why, "%sbinding \"%.*s\": %.*s exports no class \"%.*s\"", rc != 0 ? "\n" : "",
+                    (int)p->durable[i].binding.len, p->durable[i].binding.ptr, (int)p->main.len, p->main.ptr,
                     (int)p->durable[i].class_name.len, p->durable[i].class_name.ptr);
-        return CD_EINVAL;
+        rc = CD_EINVAL;
     }
-    return 0;
+    return rc;
 }
 
 int deploy_build_run(struct deploy_build *b, struct cd_buf *why)
 {
     struct deploy_bundle bundle = {0};
     int rc = deploy_bundle_make(&b->bundling, &bundle, why);
-    if (rc == 0 && (rc = classes_check(b->bundling.project, &bundle, why)) != 0)
+    if (rc == 0 && (rc = exports_check(b->bundling.project, &bundle, why)) != 0)
         deploy_bundle_deinit(&bundle);
     if (rc != 0)
         return rc;

@@ -45,7 +45,9 @@ static void print_one(struct cd_buf *out, const struct deploy_problem *p)
         [DEPLOY_ERROR] = "", [DEPLOY_WARNING] = "warning: ", [DEPLOY_NOTE] = "note: "};
     cd_buf_add_str(out, p->file);
     if (p->line != 0)
-        cd_buf_addf(out, ":%u:%u", p->line, p->column);
+        cd_buf_addf(out, ":%u", p->line);
+    if (p->column != 0)
+        cd_buf_addf(out, ":%u", p->column);
     cd_buf_addf(out, "%s%s", p->file.len > 0 ? ": " : "", mark[p->severity]);
     if (p->path.len > 0) {
         cd_buf_add_str(out, p->path);

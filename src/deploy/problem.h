@@ -25,7 +25,7 @@ struct deploy_problem {
     struct deploy_problem *next;
     enum deploy_severity severity;
     bool refused_key; /* One of "unsupported configuration key(s)". */
-    unsigned line, column; /* 0: the file as a whole. */
+    unsigned line, column; /* 0: the file as a whole; the whole line. */
     struct cd_str file, path, text, hint; /* path: "queues.consumers[0].type". All but text may be empty. */
 };
 

@@ -119,8 +119,8 @@ static void list_keys(struct deploy_check *c)
         p->key[p->keys++] = (struct deploy_key){n->key, deploy_place_of(c->text, n->key_at)};
 }
 
-int deploy_project_parse(struct deploy_project *out, const char *file, const char *shown, struct cd_str text,
-                         struct deploy_problems *problems)
+int deploy_project_read(struct deploy_project *out, const char *file, const char *shown, struct cd_str text,
+                        struct deploy_problems *problems)
 {
     struct deploy_project p = {.keep_names =
                                    true}; /* As Wrangler has it: packages look at names of classes. */
@@ -131,20 +131,32 @@ int deploy_project_parse(struct deploy_project *out, const char *file, const cha
     p.shown = cd_arena_copy(&p.arena, cd_str(shown == NULL ? file : shown));
 
     struct deploy_check c = {.project = &p, .problems = problems, .text = text};
-    size_t before = problems->errors;
     int rc = read_tree(&p, text, problems, &c.root);
-    if (rc == 0) {
-        for (const struct deploy_node *n = c.root->first; n != NULL; n = n->next)
-            deploy_check_top(&c, n);
-        check_together(&c);
-        rc = problems->errors > before ? CD_EINVAL : 0;
-    }
-    cd_map_deinit(&c.names);
     if (rc != 0) {
         deploy_project_deinit(&p);
         return rc;
     }
+    for (const struct deploy_node *n = c.root->first; n != NULL; n = n->next)
+        deploy_check_top(&c, n);
+    check_together(&c);
+    cd_map_deinit(&c.names);
     list_keys(&c);
+    *out = p;
+    return 0;
+}
+
+int deploy_project_parse(struct deploy_project *out, const char *file, const char *shown, struct cd_str text,
+                         struct deploy_problems *problems)
+{
+    struct deploy_project p;
+    size_t before = problems->errors;
+    int rc = deploy_project_read(&p, file, shown, text, problems);
+    if (rc != 0)
+        return rc;
+    if (problems->errors > before) {
+        deploy_project_deinit(&p);
+        return CD_EINVAL;
+    }
     deploy_compat_decide(&p.compat);
     *out = p;
     return 0;
@@ -197,7 +209,7 @@ int deploy_project_check_served(const struct deploy_project *p, struct deploy_pr
         if (keys[i].declares)
             add_unserved(p, problems, keys[i].key, "accepted, but not available in this version of celld");
     }
-    if (p->main.len == 0)
+    if (find_key(p, "main") == NULL && p->assets.given)
         add_unserved(
             p, problems, "assets",
             "a project of static assets alone is accepted, but not available in this version of celld");

@@ -159,18 +159,27 @@ struct deploy_project {
     size_t keys;
 };
 
+enum deploy_load { /* Bits. */
+                   DEPLOY_LOAD_SERVED = 1, /* What deploy_project_check_served refuses is an error. */
+                   DEPLOY_LOAD_DEV = 2, /* With .dev.vars (deploy/vars.h). */
+};
 /* Finds and reads the project file: path is a directory, where wrangler.jsonc, wrangler.json and
  * wrangler.toml are looked for in this order, or a file; absolute. shown is how the user called it, for
  * messages; NULL: path. Blocks for the file calls.
  *
- * 0, or the code of the first error with every error of the file in problems. Warnings and notes are in
- * problems either way. p is set on success only; the caller ends it with deploy_project_deinit. */
+ * 0, or the code of the first error with every error there is in problems: a file that can be parsed is
+ * looked at to its end, and so is what it names. Warnings and notes are in problems either way. p is set on
+ * success only; the caller ends it with deploy_project_deinit. */
 CD_MUST_USE int deploy_project_load(struct deploy_project *p, struct io *io, const char *path,
-                                    const char *shown, struct deploy_problems *problems);
+                                    const char *shown, unsigned how, struct deploy_problems *problems);
 /* The same for a text that is there already: nothing but the text is looked at. file is absolute and its end
  * tells the language: .toml, or else JSONC. */
 CD_MUST_USE int deploy_project_parse(struct deploy_project *p, const char *file, const char *shown,
                                      struct cd_str text, struct deploy_problems *problems);
+/* The same, but p is set whenever the text can be parsed, for those who look for more errors. Not yet
+ * decided: compat. */
+CD_MUST_USE int deploy_project_read(struct deploy_project *p, const char *file, const char *shown,
+                                    struct cd_str text, struct deploy_problems *problems);
 void deploy_project_deinit(struct deploy_project *p);
 
 /* What this version cannot serve yet although the file may say it: one error for each such key that declares

@@ -1,6 +1,7 @@
 /* deploy/project_load.c: finds the project file and looks at what it names (config.md 1, 3). */
 #include "deploy/file.h"
 #include "deploy/project.h"
+#include "deploy/vars.h"
 
 static const char *const names[] = {"wrangler.jsonc", "wrangler.json", "wrangler.toml"};
 
@@ -94,12 +95,25 @@ static int look_at(struct io *io, const struct deploy_project *p, const char *ke
     return CD_EINVAL;
 }
 
+/* What is wrong around a file that could be parsed. */
+static int look_around(struct deploy_project *p, struct io *io, unsigned how,
+                       struct deploy_problems *problems)
+{
+    int rc = look_at(io, p, "main", p->main, IO_PATH_FILE, problems);
+    int assets_rc = look_at(io, p, "assets", p->assets.directory, IO_PATH_DIR, problems);
+    int vars_rc = (how & DEPLOY_LOAD_DEV) != 0 ? deploy_vars_load(p, io, problems) : 0;
+    int served_rc = (how & DEPLOY_LOAD_SERVED) != 0 ? deploy_project_check_served(p, problems) : 0;
+    return rc != 0 ? rc : assets_rc != 0 ? assets_rc : vars_rc != 0 ? vars_rc : served_rc;
+}
+
 int deploy_project_load(struct deploy_project *p, struct io *io, const char *path, const char *shown,
-                        struct deploy_problems *problems)
+                        unsigned how, struct deploy_problems *problems)
 {
     struct cd_buf file = {0}, shown_file = {0}, text = {0};
     struct cd_str given = cd_str(path), shown_given = cd_str(shown == NULL ? path : shown);
     struct io_path_info info;
+    struct deploy_project found;
+    size_t before = problems->errors;
     CD_ASSERT(path[0] == '/');
     int rc = io_path_stat(io, path, &info);
     if (rc != IO_OK) {
@@ -117,14 +131,18 @@ int deploy_project_load(struct deploy_project *p, struct io *io, const char *pat
             add(problems, DEPLOY_ERROR, cd_buf_str(&shown_file), "cannot be read: %s", cd_err_text(rc));
     }
     if (rc == 0)
-        rc = deploy_project_parse(p, cd_buf_cstr(&file), cd_buf_cstr(&shown_file), cd_buf_str(&text),
-                                  problems);
+        rc = deploy_project_read(&found, cd_buf_cstr(&file), cd_buf_cstr(&shown_file), cd_buf_str(&text),
+                                 problems);
     if (rc == 0) {
-        int main_rc = look_at(io, p, "main", p->main, IO_PATH_FILE, problems);
-        int assets_rc = look_at(io, p, "assets", p->assets.directory, IO_PATH_DIR, problems);
-        rc = main_rc != 0 ? main_rc : assets_rc;
-        if (rc != 0)
-            deploy_project_deinit(p);
+        bool checked = problems->errors == before;
+        rc = look_around(&found, io, how, problems);
+        if (rc == 0 && checked) {
+            deploy_compat_decide(&found.compat);
+            *p = found;
+        } else {
+            deploy_project_deinit(&found);
+            rc = checked ? rc : CD_EINVAL;
+        }
     }
     cd_buf_deinit(&file);
     cd_buf_deinit(&shown_file);

@@ -6,13 +6,20 @@
 
 #define FILE_NAME CD_STR(".dev.vars")
 
-static void report(struct deploy_problems *problems, size_t line, const char *text)
+/* Beside the project file, as the user called that. */
+static void report(const struct deploy_project *p, struct deploy_problems *problems, size_t line,
+                   const char *text)
 {
-    struct cd_buf all = {0};
-    cd_buf_addf(&all, ".dev.vars line %zu: %s", line, text);
-    struct deploy_problem problem = {.severity = DEPLOY_ERROR, .text = cd_buf_str(&all)};
+    struct cd_buf file = {0};
+    size_t dir = p->shown.len;
+    while (dir > 0 && p->shown.ptr[dir - 1] != '/')
+        dir--;
+    cd_buf_add(&file, p->shown.ptr, dir);
+    cd_buf_add_str(&file, FILE_NAME);
+    struct deploy_problem problem = {
+        .severity = DEPLOY_ERROR, .file = cd_buf_str(&file), .line = (unsigned)line, .text = cd_str(text)};
     deploy_problems_add(problems, &problem);
-    cd_buf_deinit(&all);
+    cd_buf_deinit(&file);
 }
 
 static struct cd_str without_quotes(struct cd_str s)
@@ -65,13 +72,13 @@ static void read_lines(struct deploy_project *p, struct cd_str text, struct cd_m
         if (line.len == 0 || line.ptr[0] == '#')
             continue;
         if (!cd_str_is_utf8(line)) {
-            report(problems, number, "not UTF-8");
+            report(p, problems, number, "not UTF-8");
         } else if (!read_line(line, &name, &value)) {
-            report(problems, number, "expected NAME=value");
+            report(p, problems, number, "expected NAME=value");
         } else if ((kind = other_kind(p, name)) != NULL) {
             struct cd_buf why = {0};
             cd_buf_addf(&why, "the name %.*s is taken by %s", (int)name.len, name.ptr, kind);
-            report(problems, number, cd_buf_cstr(&why));
+            report(p, problems, number, cd_buf_cstr(&why));
             cd_buf_deinit(&why);
         } else {
             struct deploy_var *var = cd_arena_alloc(&p->arena, sizeof *var);
@@ -115,9 +122,7 @@ int deploy_vars_load(struct deploy_project *p, struct io *io, struct deploy_prob
     } else if (rc == IO_NOENT) {
         rc = 0;
     } else {
-        struct deploy_problem problem = {
-            .severity = DEPLOY_ERROR, .file = FILE_NAME, .text = cd_str(cd_err_text(rc))};
-        deploy_problems_add(problems, &problem);
+        report(p, problems, 0, cd_err_text(rc));
     }
     cd_buf_deinit(&path);
     cd_buf_deinit(&text);

@@ -12,7 +12,7 @@
 #include "deploy/project.h"
 
 /* Puts the variables of text into p: each a text binding, in place of a variable of that name. Of lines with
- * one name the last counts. CD_EINVAL with an error for each malformed line (".dev.vars line 3: expected
+ * one name the last counts. CD_EINVAL with an error for each malformed line ("api/.dev.vars:3: expected
  * NAME=value") and for each name that another kind of binding has; p is as before then. A project without
  * main takes none. */
 CD_MUST_USE int deploy_vars_merge(struct deploy_project *p, struct cd_str text,

@@ -98,10 +98,11 @@ void http_ws_accept(struct http_ws_accept *a, struct http_ws_host *host, struct 
 
 /* Opens a socket to a server. target, authority, fields as of http_ask; protocols is a comma-separated list,
  * or empty. IO_OK: ws is open, parked, and the caller's; protocol holds what the server chose.
- * CD_EUNSUPPORTED: it answered status instead of switching; IO_PROTOCOL: its handshake is wrong. Else as
- * http_call_start. */
+ * CD_EUNSUPPORTED: it answered status instead of switching, and with keeps_answer the call is then the
+ * caller's to read and to close; IO_PROTOCOL: its handshake is wrong. Else as http_call_start. */
 struct http_ws_connect {
     struct io_op op;
+    bool keeps_answer; /* In. */
     struct http_ws *ws; /* Out. */
     int status; /* Out: of the answer, or 0. */
     const char *why; /* Out: for people, after an error. Static text. */

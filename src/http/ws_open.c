@@ -79,7 +79,7 @@ void http_ws_accept(struct http_ws_accept *a, struct http_ws_host *host, struct 
 
 static void connect_end(struct http_ws_connect *c, int status)
 {
-    if (c->call.state != NULL)
+    if (c->call.state != NULL && !(status == CD_EUNSUPPORTED && c->keeps_answer))
         http_call_close(&c->call);
     cd_buf_deinit(&c->protocols);
     io_complete(&c->op, status);

@@ -3,6 +3,7 @@
 #include <ada_c.h>
 
 #include "http/server.h"
+#include "js/fields.h"
 #include "js/ops.h"
 #include "js/sockets.h"
 #include "js/worker_internal.h"
@@ -10,7 +11,6 @@
 #include "js/site.h"
 #include "js/cell_splice.h"
 
-#define FIELDS_MAX 1024
 /* Bodies that are announced to be smaller are there before the handler is called. operations.md 5.5. */
 #define COLLECT_MAX (1u << 20)
 
@@ -297,24 +297,6 @@ static bool field_is_ours(struct cd_str name, unsigned *which)
     return cd_str_eq_nocase(cd_str_sub(name, 0, 8), CD_STR("x-celld-")); /* Between nodes: no client's. */
 }
 
-static int list_add_field(struct js_isolate *js, js_value list, uint32_t *at, struct cd_str name,
-                          struct cd_str value)
-{
-    js_value n, v;
-    struct js_scope scope;
-    js_scope_open(js, &scope);
-    int rc = js_string_latin1(js, name, &n);
-    if (rc == 0)
-        rc = js_string_latin1(js, value, &v);
-    if (rc == 0)
-        rc = js_set_index(js, list, *at, n);
-    if (rc == 0)
-        rc = js_set_index(js, list, *at + 1, v);
-    js_scope_close(&scope);
-    *at += 2;
-    return rc;
-}
-
 /* request_head(event): [name, value, name, value, ...] as they came, but for those that are the node's to
  * say. */
 int js_op_request_head(struct js_args *a)
@@ -331,7 +313,7 @@ int js_op_request_head(struct js_args *a)
     for (unsigned i = 0; i < head->field_count && rc == 0; i++) {
         unsigned which;
         if (!field_is_ours(head->field[i].name, &which))
-            rc = list_add_field(a->js, list, &at, head->field[i].name, head->field[i].value);
+            rc = js_fields_add(a->js, list, &at, head->field[i].name, head->field[i].value);
         else if (trusted && which < CD_COUNT(client_fields) && head->field[i].value.len > 0)
             known = client[which] = head->field[i].value;
     }
@@ -340,7 +322,7 @@ int js_op_request_head(struct js_args *a)
     if (known.len == 0)
         known = cd_str(peer.host);
     for (unsigned i = 0; i < CD_COUNT(client_fields) && rc == 0 && known.len > 0; i++)
-        rc = list_add_field(a->js, list, &at, client_fields[i], client[i].len > 0 ? client[i] : known);
+        rc = js_fields_add(a->js, list, &at, client_fields[i], client[i].len > 0 ? client[i] : known);
     if (rc == 0)
         js_return(a, list);
     return rc;
@@ -373,49 +355,38 @@ int js_op_request_body(struct js_args *a)
 
 struct answer_args {
     struct http_answer answer;
-    struct cd_buf text;
-    struct http_field field[FIELDS_MAX];
+    struct cd_buf reason; /* owned */
+    struct js_fields fields; /* owned */
 };
+
+static void answer_args_init(struct answer_args *r)
+{
+    r->answer = (struct http_answer){0};
+    r->reason = (struct cd_buf){0};
+    js_fields_init(&r->fields);
+}
+
+static void answer_args_deinit(struct answer_args *r)
+{
+    cd_buf_deinit(&r->reason);
+    js_fields_deinit(&r->fields);
+}
 
 /* Arguments first..: status, status text, [name, value, ...] */
 static int answer_read(struct js_args *a, unsigned first, struct answer_args *r)
 {
     double status;
     int rc = js_to_number(a->js, js_arg(a, first), &status);
+    if (rc == 0)
+        rc = js_head_text(a, js_arg(a, first + 1), "a response", &r->reason);
+    if (rc == 0)
+        rc = js_fields_read(a, first + 2, "a response", &r->fields);
     if (rc != 0)
         return rc;
     r->answer.status = (int)status;
-    js_value list = js_arg(a, first + 2);
-    unsigned count = js_is(list, JS_IS_ARRAY) ? js_array_len(list) : 0;
-    if (count > 2 * FIELDS_MAX)
-        return js_throw_error(a->js, JS_TYPE_ERROR, "More than %d header fields in a response.", FIELDS_MAX);
-    size_t ends[2 * FIELDS_MAX + 1];
-    if (js_kind(js_arg(a, first + 1)) == JS_STRING &&
-        !js_string_add_latin1(a->js, js_arg(a, first + 1), &r->text))
-        return js_throw_error(a->js, JS_TYPE_ERROR, "Invalid status text.");
-    size_t reason_end = r->text.len;
-    for (unsigned i = 0; i < count; i++) {
-        struct js_scope scope;
-        js_value v;
-        js_scope_open(a->js, &scope);
-        rc = js_get_index(a->js, list, i, &v);
-        bool fits = rc == 0 && js_kind(v) == JS_STRING && js_string_add_latin1(a->js, v, &r->text);
-        js_scope_close(&scope);
-        if (rc != 0)
-            return rc;
-        if (!fits)
-            return js_throw_error(a->js, JS_TYPE_ERROR, "Invalid header value.");
-        ends[i] = r->text.len;
-    }
-    r->answer.reason = cd_str_of(r->text.ptr, reason_end);
-    size_t at = reason_end;
-    for (unsigned i = 0; i + 1 < count; i += 2) {
-        r->field[i / 2].name = cd_str_of(r->text.ptr + at, ends[i] - at);
-        r->field[i / 2].value = cd_str_of(r->text.ptr + ends[i], ends[i + 1] - ends[i]);
-        at = ends[i + 1];
-    }
-    r->answer.field = r->field;
-    r->answer.field_count = count / 2;
+    r->answer.reason = cd_buf_str(&r->reason);
+    r->answer.field = r->fields.field;
+    r->answer.field_count = r->fields.count;
     return 0;
 }
 
@@ -442,9 +413,8 @@ int js_op_answer(struct js_args *a)
         return rc;
     if (f->started)
         return js_throw_error(a->js, JS_ERROR, "This request has been answered already.");
-    struct answer_args r; /* Large: only what is used is written. */
-    r.answer = (struct http_answer){0};
-    r.text = (struct cd_buf){0};
+    struct answer_args r;
+    answer_args_init(&r);
     struct cd_buf body = {0};
     rc = answer_read(a, 1, &r);
     if (rc == 0)
@@ -468,7 +438,7 @@ int js_op_answer(struct js_args *a)
         }
     }
     cd_buf_deinit(&body);
-    cd_buf_deinit(&r.text);
+    answer_args_deinit(&r);
     return rc;
 }
 
@@ -520,9 +490,8 @@ int js_op_answer_start(struct js_args *a)
         return rc;
     if (f->started)
         return js_throw_error(a->js, JS_ERROR, "This request has been answered already.");
-    struct answer_args r; /* Large: only what is used is written. */
-    r.answer = (struct http_answer){0};
-    r.text = (struct cd_buf){0};
+    struct answer_args r;
+    answer_args_init(&r);
     rc = answer_read(a, 2, &r);
     if (rc == 0)
         rc = write_begin(a, f, 6);
@@ -532,7 +501,7 @@ int js_op_answer_start(struct js_args *a)
         log_answer(f, r.answer.status);
         http_answer_start(f->x, &r.answer, &f->write, false, write_done);
     }
-    cd_buf_deinit(&r.text);
+    answer_args_deinit(&r);
     return rc;
 }
 
@@ -594,7 +563,8 @@ int js_op_answer_websocket(struct js_args *a)
         return js_throw_error(a->js, JS_TYPE_ERROR,
                               "Worker tried to return WebSocket in a response to a request which did not "
                               "contain the header \"Upgrade: websocket\".");
-    struct answer_args r = {.answer = {0}};
+    struct answer_args r;
+    answer_args_init(&r);
     struct cd_buf protocol = {0};
     rc = answer_read(a, 2, &r);
     if (rc == 0)
@@ -618,6 +588,6 @@ int js_op_answer_websocket(struct js_args *a)
                        accept_done);
     }
     cd_buf_deinit(&protocol);
-    cd_buf_deinit(&r.text);
+    answer_args_deinit(&r);
     return rc;
 }

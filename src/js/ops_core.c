@@ -1,8 +1,6 @@
 /* js/ops_core.c: host functions of every worker: frames, timers, console, clones, entropy. */
 #include "js/ops_core.h"
 
-#include <stdio.h>
-
 #include "js/parcel.h"
 #include "js/ops.h"
 #include "js/worker_internal.h"
@@ -86,22 +84,6 @@ int js_op_timer_stop(struct js_args *a)
 
 /* ---- Console ---- */
 
-#define RECORD_MAX (256u << 10) /* bytes of one record. runtime.md 5.7 */
-
-/* Cuts a record that is too long, between two characters, and says so at its end. */
-static void cut_record(struct cd_buf *text)
-{
-    if (text->len <= RECORD_MAX)
-        return;
-    char mark[64];
-    int mark_len = snprintf(mark, sizeof mark, " ... (cut: %zu bytes)", text->len);
-    size_t keep = RECORD_MAX - (size_t)mark_len;
-    while (((unsigned char)text->ptr[keep] & 0xc0) == 0x80)
-        keep--;
-    text->len = keep;
-    cd_buf_add(text, mark, (size_t)mark_len);
-}
-
 /* console(level, text): 0 debug, 1 info, 2 warn, 3 error. runtime.md 5.7. */
 int js_op_console(struct js_args *a)
 {
@@ -112,7 +94,7 @@ int js_op_console(struct js_args *a)
     int rc = js_arg_u64(a, 0, &level);
     if (rc == 0)
         rc = js_to_utf8(a->js, js_arg(a, 1), &text);
-    cut_record(&text);
+    js_text_cut(&text);
     if (rc == 0 && w->hooks != NULL && w->hooks->console != NULL)
         w->hooks->console(w->arg, w, levels[level < CD_COUNT(levels) ? level : 1], cd_buf_str(&text));
     cd_buf_deinit(&text);

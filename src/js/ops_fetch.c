@@ -3,6 +3,7 @@
  * A request is known to JavaScript by the handle of its answer's body, from the start on: writing the
  * request's body and giving up work by the same number. */
 #include "js/cells.h"
+#include "js/fields.h"
 #include "js/ops.h"
 
 struct ask {
@@ -83,26 +84,16 @@ static const struct js_body_type ask_type = {body_read, body_close, body_why};
 static int fields_of(struct js_isolate *js, struct cd_str head, js_value *out)
 {
     js_value list = js_array(js, NULL, 0);
-    unsigned count = 0;
+    uint32_t at = 0;
     int rc = 0;
     while (head.len > 0 && rc == 0) {
         size_t end = cd_str_find_str(head, CD_STR("\r\n"), 0);
         struct cd_str line = cd_str_sub(head, 0, end);
         head = end == SIZE_MAX ? (struct cd_str){0} : cd_str_sub(head, end + 2, SIZE_MAX);
         size_t colon = cd_str_find(line, ':', 0);
-        if (colon == SIZE_MAX)
-            continue;
-        struct js_scope scope;
-        js_value v;
-        js_scope_open(js, &scope);
-        rc = js_string_latin1(js, cd_str_sub(line, 0, colon), &v);
-        if (rc == 0)
-            rc = js_set_index(js, list, count++, v);
-        if (rc == 0)
-            rc = js_string_latin1(js, cd_str_trim(cd_str_sub(line, colon + 1, SIZE_MAX)), &v);
-        if (rc == 0)
-            rc = js_set_index(js, list, count++, v);
-        js_scope_close(&scope);
+        if (colon != SIZE_MAX)
+            rc = js_fields_add(js, list, &at, cd_str_sub(line, 0, colon),
+                               cd_str_trim(cd_str_sub(line, colon + 1, SIZE_MAX)));
     }
     *out = list;
     return rc;
@@ -159,9 +150,8 @@ static void start_go(struct js_effect *x)
     io_http_start(&k->http, k->io, &ask, &k->starting, start_done);
 }
 
-/* fetch_start(event, promise, method, url, head, length): head is "Name: value\r\n"... in Latin-1, length -1
- * for a body of unknown length. Returns the number for the calls below; the promise is of [status, fields].
- */
+/* fetch_start(event, promise, method, url, head, length): head is "Name: value\r\n"..., length -1 for a
+ * body of unknown length. Returns the number for the calls below; the promise is of [status, fields]. */
 int js_op_fetch_start(struct js_args *a)
 {
     struct ask *k = cd_new(struct ask);
@@ -169,9 +159,8 @@ int js_op_fetch_start(struct js_args *a)
     int rc = text_arg(a, 2, &k->method);
     if (rc == 0)
         rc = text_arg(a, 3, &k->url);
-    if (rc == 0 &&
-        (js_kind(js_arg(a, 4)) != JS_STRING || !js_string_add_latin1(a->js, js_arg(a, 4), &k->head)))
-        rc = js_throw_error(a->js, JS_TYPE_ERROR, "Invalid header value.");
+    if (rc == 0)
+        rc = js_head_text(a, js_arg(a, 4), "a request", &k->head);
     if (rc == 0)
         rc = js_to_number(a->js, js_arg(a, 5), &len);
     if (rc == 0)

@@ -2,18 +2,15 @@
 #include "js/ops_ws.h"
 
 #include "js/cells.h"
+#include "js/fields.h"
 #include "js/ops.h"
 #include "js/sockets.h"
-
-#define FIELDS_MAX 1024
 
 struct connect_args {
     bool secure;
     struct io_addr to;
     struct cd_buf host, authority, target, protocols;
-    struct cd_buf text;
-    struct http_field field[FIELDS_MAX];
-    size_t count;
+    struct js_fields fields;
 };
 
 struct connect {
@@ -21,6 +18,7 @@ struct connect {
     struct js_async async;
     struct js_effect effect;
     struct connect_args args; /* Until it is asked. */
+    struct js_body body; /* Of an answer that is no socket. */
 };
 
 static void connect_free(struct connect *n)
@@ -29,7 +27,7 @@ static void connect_free(struct connect *n)
     cd_buf_deinit(&n->args.authority);
     cd_buf_deinit(&n->args.target);
     cd_buf_deinit(&n->args.protocols);
-    cd_buf_deinit(&n->args.text);
+    js_fields_deinit(&n->args.fields);
     cd_free(n);
 }
 
@@ -38,7 +36,48 @@ static void connect_cancel(struct js_async *s)
     js_effect_cancel(&CD_CONTAINER(s, struct connect, async)->effect);
 }
 
-/* [handle, protocol] of an open socket. */
+/* ---- An answer that is no socket ---- */
+
+static void body_read(struct js_body *b)
+{
+    http_call_read(&CD_CONTAINER(b, struct connect, body)->c.call, &b->read, js_body_done);
+}
+
+static const char *body_why(struct js_body *b, int status)
+{
+    (void)b, (void)status;
+    return "Network connection lost.";
+}
+
+static void body_close(struct js_body *b)
+{
+    struct connect *n = CD_CONTAINER(b, struct connect, body);
+    http_call_close(&n->c.call);
+    connect_free(n);
+}
+
+static const struct js_body_type body_type = {body_read, body_close, body_why};
+
+/* [status, fields, body]; n lives on as the body. */
+static int answer(struct js_worker *w, struct connect *n, struct js_event *event, js_value *out)
+{
+    const struct http_head *head = n->c.call.head;
+    js_value list = js_array(w->js, NULL, 0);
+    uint32_t at = 0;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        int rc = js_fields_add(w->js, list, &at, head->field[i].name, head->field[i].value);
+        if (rc != 0)
+            return rc;
+    }
+    js_body_init(&n->body, w, event, &body_type);
+    const js_value result[] = {js_int(w->js, n->c.status), list, js_number(w->js, (double)n->body.handle.id)};
+    *out = js_array(w->js, result, CD_COUNT(result));
+    return 0;
+}
+
+/* ---- Connecting ---- */
+
+/* [101, [], handle, protocol] of an open socket. */
 static int result(struct js_worker *w, struct connect *n, struct js_event *event, js_value *out)
 {
     js_value protocol;
@@ -47,8 +86,9 @@ static int result(struct js_worker *w, struct connect *n, struct js_event *event
         return rc;
     struct http_ws *ws = n->c.ws;
     n->c.ws = NULL;
-    const js_value pair[] = {js_number(w->js, (double)js_socket_new(w, event, ws)), protocol};
-    *out = js_array(w->js, pair, CD_COUNT(pair));
+    const js_value list[] = {js_int(w->js, 101), js_array(w->js, NULL, 0),
+                             js_number(w->js, (double)js_socket_new(w, event, ws)), protocol};
+    *out = js_array(w->js, list, CD_COUNT(list));
     return 0;
 }
 
@@ -72,55 +112,35 @@ static void connect_done(struct io_op *op, int status)
 {
     struct connect *n = CD_CONTAINER(op, struct connect, c.op);
     struct js_async a;
+    bool answered = n->c.keeps_answer && status == CD_EUNSUPPORTED, kept = false;
     if (js_async_take(&n->async, &a)) {
         struct js_entry e;
         js_enter(a.w, &e);
         js_value v = NULL, error = NULL;
-        if (status != IO_OK) {
+        int rc = 0;
+        if (status == IO_OK)
+            rc = result(e.w, n, a.event, &v);
+        else if (answered)
+            rc = answer(e.w, n, a.event, &v);
+        else
             error = failure(e.w, n, status);
-        } else if (result(e.w, n, a.event, &v) != 0) {
+        kept = answered && rc == 0;
+        if (rc != 0) {
             error = js_try_exception(&e.t);
             js_try_clear(&e.t);
         }
         js_async_settle(&a, error, v);
         js_leave(&e);
     }
-    if (n->c.ws != NULL)
-        http_ws_free(n->c.ws);
-    cd_buf_deinit(&n->c.protocol);
-    connect_free(n);
+    if (!kept) { /* Else it is the body's, which may be closed by now. */
+        if (n->c.ws != NULL)
+            http_ws_free(n->c.ws);
+        if (answered)
+            http_call_close(&n->c.call);
+        cd_buf_deinit(&n->c.protocol);
+        connect_free(n);
+    }
     js_async_end(&a);
-}
-
-/* [name, value, ...] */
-static int fields_read(struct js_args *a, unsigned index, struct connect_args *r)
-{
-    js_value list = js_arg(a, index);
-    unsigned count = js_is(list, JS_IS_ARRAY) ? js_array_len(list) : 0;
-    if (count > 2 * FIELDS_MAX)
-        return js_throw_error(a->js, JS_TYPE_ERROR, "More than %d header fields in a request.", FIELDS_MAX);
-    size_t ends[2 * FIELDS_MAX + 1];
-    for (unsigned i = 0; i < count; i++) {
-        struct js_scope scope;
-        js_value v;
-        js_scope_open(a->js, &scope);
-        int rc = js_get_index(a->js, list, i, &v);
-        bool fits = rc == 0 && js_kind(v) == JS_STRING && js_string_add_latin1(a->js, v, &r->text);
-        js_scope_close(&scope);
-        if (rc != 0)
-            return rc;
-        if (!fits)
-            return js_throw_error(a->js, JS_TYPE_ERROR, "Invalid header value.");
-        ends[i] = r->text.len;
-    }
-    size_t at = 0;
-    for (unsigned i = 0; i + 1 < count; i += 2) {
-        r->field[i / 2].name = cd_str_of(r->text.ptr + at, ends[i] - at);
-        r->field[i / 2].value = cd_str_of(r->text.ptr + ends[i], ends[i + 1] - ends[i]);
-        at = ends[i + 1];
-    }
-    r->count = count / 2;
-    return 0;
 }
 
 static int args_read(struct js_args *a, struct connect_args *r)
@@ -134,7 +154,7 @@ static int args_read(struct js_args *a, struct connect_args *r)
     if (rc == 0)
         rc = js_to_utf8(a->js, js_arg(a, 5), &r->target);
     if (rc == 0)
-        rc = fields_read(a, 6, r);
+        rc = js_fields_read(a, 6, "a request", &r->fields);
     if (rc == 0)
         rc = js_to_utf8(a->js, js_arg(a, 7), &r->protocols);
     if (rc != 0)
@@ -153,16 +173,18 @@ static void connect_go(struct js_effect *x)
     struct js_worker *w = n->async.w;
     const struct connect_args *r = &n->args;
     http_ws_connect(&n->c, js_sockets_host(w), js_sockets_client(w), &r->to, cd_buf_str(&r->target),
-                    cd_buf_str(&r->authority), r->field, r->count, cd_buf_str(&r->protocols), r->secure,
-                    connect_done);
+                    cd_buf_str(&r->authority), r->fields.field, r->fields.count, cd_buf_str(&r->protocols),
+                    r->secure, connect_done);
 }
 
-/* ws_connect(event, promise, host, port, authority, target, fields, protocols, secure): [socket, protocol].
- */
+/* ws_connect(event, promise, host, port, authority, target, fields, protocols, secure, answers): a promise of
+ * [101, [], socket, protocol]; answers: or of [status, fields, body], else an answer without a socket is an
+ * error. */
 int js_op_ws_connect(struct js_args *a)
 {
     struct connect *n = cd_new(struct connect);
     int rc = args_read(a, &n->args);
+    n->c.keeps_answer = js_to_bool(a->js, js_arg(a, 9));
     if (rc == 0)
         rc = js_effect_async(a, &n->async, connect_cancel);
     if (rc == 0)

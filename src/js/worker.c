@@ -208,11 +208,46 @@ void js_enter(struct js_worker *w, struct js_entry *e)
         js_terminate(w->js); /* V8 forgets it with the end of each turn. */
 }
 
-/* The place; the stack is mapped already. */
+void js_text_cut(struct cd_buf *text)
+{
+    if (text->len <= JS_RECORD_MAX)
+        return;
+    struct cd_buf mark = {0};
+    cd_buf_addf(&mark, " ... (cut: %zu bytes)", text->len);
+    size_t keep = JS_RECORD_MAX - mark.len;
+    while (((unsigned char)text->ptr[keep] & 0xc0) == 0x80)
+        keep--;
+    text->len = keep;
+    cd_buf_add_str(text, cd_buf_str(&mark));
+    cd_buf_deinit(&mark);
+}
+
+/* Leaves out the frames of the prelude: nobody can look them up. */
+static void stack_trim(struct cd_buf *stack)
+{
+    struct cd_str rest = cd_buf_str(stack);
+    struct cd_buf out = {0};
+    while (rest.len > 0) {
+        size_t end = cd_str_find(rest, '\n', 1);
+        struct cd_str line = cd_str_sub(rest, 0, end); /* With the newline before it. */
+        rest = end == SIZE_MAX ? (struct cd_str){0} : cd_str_sub(rest, end, SIZE_MAX);
+        if (!cd_str_starts(line, CD_STR("\n    at ")) ||
+            cd_str_find_str(line, CD_STR("celld:prelude:"), 0) == SIZE_MAX)
+            cd_buf_add_str(&out, line);
+    }
+    cd_buf_deinit(stack);
+    *stack = out;
+}
+
+/* The stack is mapped already. */
 void js_problem_map(struct js_worker *w, struct js_problem *p)
 {
     const struct js_bundle_module *m = &w->bundle->module[w->bundle->main];
     struct js_source_place place;
+    js_text_cut(&p->name);
+    js_text_cut(&p->message);
+    js_text_cut(&p->stack);
+    stack_trim(&p->stack);
     if (source_map(w) == NULL)
         return;
     if (p->line > 0 && p->column > 0 && cd_str_eq(cd_buf_str(&p->script), m->name) &&
@@ -239,6 +274,22 @@ void js_report(struct js_entry *e, const char *where)
     js_try_clear(&e->t);
 }
 
+/* The log is told which limit it was, and what changes it. */
+static void condemned_tell(struct js_worker *w, const char *why, const struct js_heap *heap)
+{
+    struct js_problem p = {0};
+    cd_buf_addf(&p.name, "Error");
+    if (heap->state == JS_HEAP_EXHAUSTED)
+        cd_buf_addf(&p.message, "%s Its heap reached %u MiB (CELLD_HEAP_LIMIT_MB).", why,
+                    (unsigned)(w->heap_limit >> 20));
+    else
+        cd_buf_addf(&p.message, "%s One turn of JavaScript ran for %u seconds; that limit is fixed.", why,
+                    (unsigned)((w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS) / IO_SEC(1)));
+    if (w->hooks != NULL && w->hooks->uncaught != NULL && !w->halted)
+        w->hooks->uncaught(w->arg, w, "runtime", &p);
+    js_problem_deinit(&p);
+}
+
 /* A terminated turn left promises that never settle: nothing in this isolate can be trusted to go on. */
 static void condemn(struct js_worker *w)
 {
@@ -248,12 +299,7 @@ static void condemn(struct js_worker *w)
         heap.state == JS_HEAP_EXHAUSTED ? "Worker exceeded memory limit." : "Worker exceeded CPU time limit.";
     if (!w->told) {
         w->told = true;
-        struct js_problem p = {0};
-        cd_buf_addf(&p.name, "Error");
-        cd_buf_addf(&p.message, "%s", why);
-        if (w->hooks != NULL && w->hooks->uncaught != NULL && !w->halted)
-            w->hooks->uncaught(w->arg, w, "runtime", &p);
-        js_problem_deinit(&p);
+        condemned_tell(w, why, &heap);
     }
     w->condemned = true;
     for (struct cd_map_node *n; (n = cd_map_first(&w->events)) != NULL;)
@@ -402,6 +448,7 @@ struct js_worker *js_worker_blank(struct io *io, uint64_t heap_limit, struct cd_
 {
     struct js_worker *w = cd_new(struct js_worker);
     w->io = io;
+    w->heap_limit = heap_limit != 0 ? heap_limit : JS_HEAP_LIMIT;
     w->task_ns = UINT64_MAX;
     cd_list_init(&w->touched);
     cd_list_init(&w->stirred);

@@ -72,6 +72,7 @@ struct js_worker {
     int64_t wall_ms; /* Frozen for the turn: runtime.md 2.8. */
     bool loaded, condemned, told; /* told: the log knows that it was condemned. */
     bool over; /* Its heap passed the limit, and runs on in the reserve. runtime.md 2.9 */
+    uint64_t heap_limit; /* Bytes; for messages. */
     uint64_t collected_ns; /* When it was collected for that. */
     bool collect; /* To be collected soon, even if no event comes: memory ran out. */
     bool trusts_proxy; /* js_worker_opts */
@@ -100,7 +101,11 @@ void js_leave(struct js_entry *e);
  */
 CD_MUST_USE int js_invoke(struct js_worker *w, enum js_export fn, const js_value *argv, unsigned argc,
                           js_value *out);
-/* Its places as the author wrote them, where a source map knows. */
+#define JS_RECORD_MAX (256u << 10) /* bytes of one record in the log. runtime.md 5.7 */
+/* Cuts a text that is longer, between two characters, and says so at its end. */
+void js_text_cut(struct cd_buf *text);
+/* As its author is to read it: places where a source map knows them, no frames of the prelude, no endless
+ * text. */
 void js_problem_map(struct js_worker *w, struct js_problem *p);
 /* Reports what e caught, and clears it. */
 void js_report(struct js_entry *e, const char *where);

@@ -1,5 +1,5 @@
 /* Projects on a disk: which file is read, and what is looked at besides. */
-#include "deploy/vars.h"
+#include "deploy/project.h"
 #include "io_sim/io_sim.h"
 #include "rig.h"
 
@@ -8,6 +8,7 @@
 struct disk {
     const char *path; /* What to load. */
     const char *shown;
+    unsigned how; /* And as celld dev does. */
     struct {
         const char *path, *text;
     } file[8];
@@ -22,11 +23,10 @@ static void load(struct io *io, void *arg)
     struct deploy_project p = {0};
     struct deploy_problems problems = {0};
     struct cd_buf said = {0};
-    d->rc = deploy_project_load(&p, io, d->path, d->shown, &problems);
+    d->rc = deploy_project_load(&p, io, d->path, d->shown, DEPLOY_LOAD_DEV | d->how, &problems);
     if (d->rc == 0) {
         (void)snprintf(d->name, sizeof d->name, "%s", p.name.ptr);
         (void)snprintf(d->root, sizeof d->root, "%s", p.root.ptr);
-        d->rc = deploy_vars_load(&p, io, &problems);
         for (size_t i = 0; i < p.vars; i++)
             (void)snprintf(d->vars + strlen(d->vars), sizeof d->vars - strlen(d->vars), "%s=%s;",
                            p.var[i].name.ptr, p.var[i].value.ptr);
@@ -157,12 +157,39 @@ static void test_dev_vars_stand_beside_the_file(void **state)
     d.file[2].text = "secret";
     run(&d);
     assert_int_equal(d.rc, CD_EINVAL);
-    assert_string_equal(d.said, ".dev.vars line 1: expected NAME=value\n");
+    assert_string_equal(d.said, "/p/.dev.vars:1: expected NAME=value\n");
 
     d.file[2].path = "/p/.dev.vars/x";
     run(&d);
     assert_int_not_equal(d.rc, 0);
-    assert_memory_equal(d.said, ".dev.vars: ", 11);
+    assert_memory_equal(d.said, "/p/.dev.vars: ", 14);
+}
+
+static void test_all_that_is_wrong_is_told_at_once(void **state)
+{
+    (void)state;
+    struct disk d = {.path = "/p",
+                     .shown = "p",
+                     .how = DEPLOY_LOAD_SERVED,
+                     .file = {{"/p/wrangler.json", "{\"name\": \"No\",\n"
+                                                   "\"main\": \"a.js\",\n"
+                                                   "\"crons\": 1,\n"
+                                                   "\"r2_buckets\": [{\"binding\": \"R\", "
+                                                   "\"bucket_name\": \"r\"}],\n"
+                                                   "\"compatibility_date\": \"2026-01-01\"}"},
+                              {"/p/.dev.vars", "R=1\nx"}}};
+    run(&d);
+    assert_int_equal(d.rc, CD_EINVAL);
+    for (const char *const *line =
+             (const char *const[]){
+                 "p/wrangler.json:1:10: name: ", "p/wrangler.json:2:1: main: a.js: there is no such file\n",
+                 "p/wrangler.json:3:1: crons: unknown key", "p/wrangler.json:4:1: r2_buckets: accepted, but",
+                 "p/.dev.vars:1: the name R is taken by an R2 bucket\n",
+                 "p/.dev.vars:2: expected NAME=value\n", NULL};
+         *line != NULL; line++) {
+        if (strstr(d.said, *line) == NULL)
+            fail_msg("no %s in\n%s", *line, d.said);
+    }
 }
 
 static void test_a_file_past_the_limit_is_not_read(void **state)
@@ -182,4 +209,5 @@ CD_TESTS(project_load, cmocka_unit_test(test_a_directory_gives_the_first_of_thre
          cmocka_unit_test(test_a_file_is_taken_as_it_is_named),
          cmocka_unit_test(test_main_and_assets_must_be_there),
          cmocka_unit_test(test_dev_vars_stand_beside_the_file),
+         cmocka_unit_test(test_all_that_is_wrong_is_told_at_once),
          cmocka_unit_test(test_a_file_past_the_limit_is_not_read))

@@ -62,21 +62,21 @@ static void test_malformed_lines_are_named_by_number(void **state)
 {
     (void)state;
     assert_string_equal(merged(CD_STR("C=1\n\nsecret\n=secret\nA-B=secret\n1=secret\nexport =1")),
-                        ".dev.vars line 3: expected NAME=value\n"
-                        ".dev.vars line 4: expected NAME=value\n"
-                        ".dev.vars line 5: expected NAME=value\n"
-                        ".dev.vars line 6: expected NAME=value\n"
-                        ".dev.vars line 7: expected NAME=value\n");
-    assert_string_equal(merged(CD_STR("C=\"a\nb\"")), ".dev.vars line 2: expected NAME=value\n");
-    assert_string_equal(merged(CD_STR("C=\xff")), ".dev.vars line 1: not UTF-8\n");
+                        ".dev.vars:3: expected NAME=value\n"
+                        ".dev.vars:4: expected NAME=value\n"
+                        ".dev.vars:5: expected NAME=value\n"
+                        ".dev.vars:6: expected NAME=value\n"
+                        ".dev.vars:7: expected NAME=value\n");
+    assert_string_equal(merged(CD_STR("C=\"a\nb\"")), ".dev.vars:2: expected NAME=value\n");
+    assert_string_equal(merged(CD_STR("C=\xff")), ".dev.vars:1: not UTF-8\n");
 }
 
 static void test_they_do_not_take_the_name_of_another_binding(void **state)
 {
     (void)state;
     assert_string_equal(merged(CD_STR("KV=1\nS=secret")),
-                        ".dev.vars line 1: the name KV is taken by a KV namespace\n"
-                        ".dev.vars line 2: the name S is taken by a service\n");
+                        ".dev.vars:1: the name KV is taken by a KV namespace\n"
+                        ".dev.vars:2: the name S is taken by a service\n");
     struct rig r = rig_accepted(
         "\"durable_objects\": {\"bindings\": [{\"name\": \"A\", \"class_name\": \"X\"}]},"
         "\"d1_databases\": [{\"binding\": \"B\", \"database_name\": \"b\"}], \"assets\": {\"directory\": "
@@ -90,13 +90,13 @@ static void test_they_do_not_take_the_name_of_another_binding(void **state)
     assert_int_equal(deploy_vars_merge(&r.project, CD_STR("A=\nB=\nC=\nD=\nE=\nF=\nG=\n"), &problems),
                      CD_EINVAL);
     deploy_problems_errors(&out, &problems);
-    assert_string_equal(cd_buf_cstr(&out), ".dev.vars line 1: the name A is taken by a Durable Object\n"
-                                           ".dev.vars line 2: the name B is taken by a D1 database\n"
-                                           ".dev.vars line 3: the name C is taken by the static assets\n"
-                                           ".dev.vars line 4: the name D is taken by a queue\n"
-                                           ".dev.vars line 5: the name E is taken by an R2 bucket\n"
-                                           ".dev.vars line 6: the name F is taken by a worker loader\n"
-                                           ".dev.vars line 7: the name G is taken by a workflow\n");
+    assert_string_equal(cd_buf_cstr(&out), ".dev.vars:1: the name A is taken by a Durable Object\n"
+                                           ".dev.vars:2: the name B is taken by a D1 database\n"
+                                           ".dev.vars:3: the name C is taken by the static assets\n"
+                                           ".dev.vars:4: the name D is taken by a queue\n"
+                                           ".dev.vars:5: the name E is taken by an R2 bucket\n"
+                                           ".dev.vars:6: the name F is taken by a worker loader\n"
+                                           ".dev.vars:7: the name G is taken by a workflow\n");
     cd_buf_deinit(&out);
     deploy_problems_deinit(&problems);
     rig_end(&r);

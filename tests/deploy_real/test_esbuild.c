@@ -45,7 +45,7 @@ static void flow(void *arg)
     struct rig *r = arg;
     struct deploy_project project;
     struct deploy_problems problems = {0};
-    int rc = deploy_project_load(&project, r->io, r->dir, NULL, &problems);
+    int rc = deploy_project_load(&project, r->io, r->dir, NULL, 0, &problems);
     if (rc == 0) {
         r->build.bundling = (struct deploy_bundling){r->io, &project, r->env, r->tool, r->dev};
         r->rc = deploy_build_run(&r->build, &r->why);

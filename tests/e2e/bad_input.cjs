@@ -187,6 +187,7 @@ check('a WebSocket frame that is too large, and a listener that throws', async (
 
 check('memory: the heap and array buffers run out, and the node serves on', async () => {
     await answers('/heap', 500, 'Worker failed: Worker exceeded memory limit.');
+    await until(() => /Worker exceeded memory limit\. Its heap reached \d+ MiB \(CELLD_HEAP_LIMIT_MB\)/.test(node.stdout), 'the limit in the log');
     await serves();
     await answers('/wasm', 500, 'Worker failed: Worker exceeded memory limit.');
     await serves();
@@ -206,6 +207,7 @@ check('endless loops are ended while the other shard serves', async () => {
     const loop = await endless;
     equal(`${loop.status} ${loop.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
     await serves();
+    ok(node.stdout.includes('One turn of JavaScript ran for 30 seconds'), 'the limit in the log');
     const chain = await ask('/chain');
     equal(`${chain.status} ${chain.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
     await serves();

@@ -127,6 +127,10 @@ check('what fails leaves the last good version serving', async () => {
     project.put('src/index.js', 'throw new Error("at load"); export default {};');
     await program.line(/error reload failed: [^]*at load/);
     equal(await program.get(), 'good');
+    equal(program.stdout.split('Error: at load').length, 2, 'told once');
+    project.put('src/index.js', 'export default { notAFunction: 1 };');
+    await program.line(/error reload failed: [^]*no registered event handlers/);
+    equal(await program.get(), 'good');
     project.put('wrangler.json', '{"name": "hello", "main": "src/index.js", "routes": []}');
     await program.line(/error reload failed: [^]*routes/);
     equal(await program.get(), 'good');
@@ -144,6 +148,15 @@ check('a first build that fails ends it', async () => {
     project.put('wrangler.json', '{"name": "Hello", "main": "src/index.js", "routes": [],}');
     error = await start([project.dir]).fails();
     ok(error.includes('name') && error.includes('routes'), error);
+    project.put('wrangler.json', JSON.stringify({ name: 'Hello', main: 'src/none.js', compatibility_date: 'x', kv_namespaces: [{ binding: 'KV', id: 'k' }] }));
+    project.put('.dev.vars', 'nonsense');
+    error = await start([project.dir]).fails();
+    for (const place of ['name: ', 'main: src/none.js: there is no such file', 'compatibility_date: ', 'kv_namespaces: ']) ok(error.includes(`wrangler.json:1:`) && error.includes(place), error);
+    ok(error.includes(`${project.dir}/.dev.vars:1: expected NAME=value`), error);
+    const mute = hello();
+    mute.put('src/index.js', 'console.log(1);');
+    error = await start([mute.dir]).fails();
+    ok(error.startsWith('Error: src/index.js has no registered event handlers'), error);
     error = await start([path.join(root, 'absent')]).fails();
     ok(error.includes('there is no such file or directory'), error);
     const bad = hello();
@@ -218,7 +231,7 @@ check('variables come from .dev.vars, and a change of it is adopted', async () =
     project.put('.dev.vars', 'A=other\nC=new\n');
     await until(async () => (await program.get()).includes('"other"'), 'the new variable');
     project.put('.dev.vars', 'nonsense\n');
-    await program.line(/error reload failed: [^]*\.dev\.vars line 1: expected NAME=value/);
+    await program.line(/error reload failed: [^]*\.dev\.vars:1: expected NAME=value/);
     await program.end();
 }, 120);
 
@@ -276,7 +289,7 @@ check('scripts call each other, each in an isolate of its own', async () => {
 check('a service that is not there is named', async () => {
     const one = new Project('front', { 'src/index.js': says('x') }, { services: [{ binding: 'API', service: 'nobody' }] });
     const text = await start([one.dir, '--no-watch']).fails();
-    ok(/binding "API" of "front": service "nobody": .*not found/.test(text), text);
+    ok(/binding "API" of "front": there is no service "nobody"; deploy the project/.test(text), text);
 });
 
 check('what is ignored starts no build', async () => {

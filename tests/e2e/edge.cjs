@@ -2,7 +2,7 @@
 'use strict';
 const http = require('node:http');
 const path = require('node:path');
-const { check, equal, ok, program, raw, run } = require('./harness.cjs');
+const { check, equal, ok, program, raw, run, until } = require('./harness.cjs');
 
 const runtime = path.join(__dirname, '../runtime');
 const HUNG = "500 Worker failed: The Workers runtime canceled this request because it detected that your Worker's code had hung and would never generate a response.";
@@ -48,6 +48,18 @@ check('a trusted proxy does', async () => {
     equal(await told(p, {}), 'cf-connecting-ip: 127.0.0.1, x-real-ip: 127.0.0.1');
     equal(await told(p, { 'X-Real-IP': '9.9.9.9', 'x-celld-scope': 'a' }), 'cf-connecting-ip: 9.9.9.9, x-real-ip: 9.9.9.9');
     equal(await told(p, { 'X-Real-IP': '9.9.9.9', 'cf-connecting-ip': '7.7.7.7' }), 'cf-connecting-ip: 7.7.7.7, x-real-ip: 9.9.9.9');
+    await p.end();
+});
+
+check('what a client is told has bounds', async () => {
+    const p = await serve();
+    const refused = '500 Worker failed: The headers of a response take more than 131072 bytes.';
+    equal(await ask(p.port, '/large', { headers: { 'x-size': '14000' } }), '200 x');
+    equal(await ask(p.port, '/large', { headers: { 'x-size': '132000' } }), refused);
+    equal(await ask(p.port, '/stream'), refused);
+    equal(await ask(p.port, '/words'), `500 Worker failed: ${'word '.repeat(4000).slice(0, 8192)} ... (cut: 20000 characters)`);
+    equal(await ask(p.port, '/stack'), '500 Worker failed: Invalid header name.');
+    await until(() => /Invalid header name\.\n    at Object\.fetch/.test(p.stderr), 'a stack without frames of the prelude');
     await p.end();
 });
 

@@ -71,7 +71,7 @@ static void said_of(struct contract *c, struct links *l, const char *main, struc
     struct cd_buf text = {0};
     cd_buf_addf(&text, "{\"name\": \"x\", \"main\": \"%s\"}", main);
     add_file(l, "wrangler.json", cd_buf_cstr(&text));
-    if (deploy_project_load(&p, c->io, l->root, "p", &problems) == 0)
+    if (deploy_project_load(&p, c->io, l->root, "p", 0, &problems) == 0)
         deploy_project_deinit(&p);
     cd_buf_clear(out);
     deploy_problems_errors(out, &problems);

@@ -7,6 +7,10 @@ export default {
         const { pathname } = new URL(request.url);
         switch (pathname) {
             case '/client': return Response.json([...request.headers].filter(([name]) => /^(cf-|x-)/.test(name)));
+            case '/large': return new Response('x', { headers: { 'x-large': 'y'.repeat(Number(request.headers.get('x-size'))) } });
+            case '/stream': return new Response(new ReadableStream(), { headers: { 'x-large': '\u4e16'.repeat(50000) } });
+            case '/words': throw new Error('word '.repeat(4000));
+            case '/stack': return new Response(new Headers([['a b', 'x']]));
             case '/fields': return new Response(String([...request.headers].filter(([name]) => name.startsWith('x-n')).length));
             case '/text': return new Response(await request.text());
             case '/never': return never();

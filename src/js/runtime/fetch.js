@@ -6,6 +6,7 @@ import { flatHeaders } from './headers.js';
 import { NULL_BODY, REDIRECTS, Request, receivedResponse, requestSignal } from './http.js';
 import { ReadableStream, bytesOf, ownStream } from './streams.js';
 import { encodeUtf8 } from './encoding.js';
+import { askWebSocket } from './websocket.js';
 
 const { fetch_start, fetch_write, source_close, url_parse } = host;
 
@@ -15,18 +16,10 @@ const PRIVATE_FIELDS = new Set(['authorization', 'cookie', 'host', 'proxy-author
 // Said by the connection, not by user code.
 const OURS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect', 'te', 'trailer', 'proxy-connection']);
 
-// Hooks of other areas: (url, request) => a promise of a Response, or undefined when it is not theirs.
-const schemes = [];
-export const fetchHook = (fn) => schemes.push(fn);
-
 export async function fetch(input, init = undefined) {
     if (arguments.length === 0) throw new TypeError("Failed to execute 'fetch': 1 argument required, but only 0 present.");
     const context = needContext();
     const request = new Request(input, init);
-    for (const hook of schemes) {
-        const response = hook(request.url, request, context);
-        if (response !== undefined) return response;
-    }
     return send(context, request);
 }
 
@@ -36,11 +29,12 @@ async function send(context, request) {
     let url = request.url, method = request.method;
     let fields = flatHeaders(request.headers), state = bodyState(request);
     state?.need();
+    const upgrade = request.headers.get('upgrade')?.toLowerCase() === 'websocket';
     for (let hops = 0; ; hops++) {
         const scheme = url.slice(0, url.indexOf(':') + 1);
         if (scheme === 'data:' && hops === 0) return fetchData(url, method);
         if (scheme !== 'http:' && scheme !== 'https:') throw new TypeError(`Fetch API cannot load: ${url}`);
-        const answer = await once(context, method, url, fields, state, signal);
+        const answer = await (upgrade ? askWebSocket(context, url, fields) : once(context, method, url, fields, state, signal));
         const location = REDIRECTS.has(answer.status) && request.redirect !== 'manual' ? find(answer.fields, 'location') : undefined;
         if (location === undefined) return respond(context, request, url, hops > 0, answer, signal);
         source_close(answer.source);
@@ -68,7 +62,7 @@ const find = (fields, name) => {
 };
 const without = (fields, names) => fields.filter((_, i) => !names.has(fields[i & ~1].toLowerCase()));
 
-// The head as the host sends it. Text is UTF-8 on the wire; what came as Latin-1 goes out as it came.
+// The head as the host sends it.
 function headOf(fields) {
     let text = '', encoding = false;
     for (let i = 0; i < fields.length; i += 2) {
@@ -125,7 +119,7 @@ async function once(context, method, url, fields, state, signal) {
         started.then(
             ([status, answered]) => {
                 settle();
-                resolve({ status, fields: answered, source });
+                resolve({ status, fields: answered, source, socket: null });
             },
             (error) => {
                 settle();
@@ -161,10 +155,10 @@ async function upload(context, source, bytes, state) {
 // the start of the answer or its body says so.
 const answeredEarly = () => undefined;
 
-function respond(context, request, url, redirected, { status, fields, source }, signal) {
+function respond(context, request, url, redirected, { status, fields, source, socket }, signal) {
     let state = null;
     if (request.method === 'HEAD' || NULL_BODY.has(status)) {
-        source_close(source);
+        if (source !== 0) source_close(source);
     } else {
         const length = find(fields, 'content-length');
         state = new BodyState('source', source, null, length !== undefined && /^\d+$/.test(length) ? Number(length) : -1);
@@ -176,7 +170,7 @@ function respond(context, request, url, redirected, { status, fields, source }, 
         }
         if (signal != null) state = new BodyState('stream', abortable(state, source, signal), null, state.length);
     }
-    return receivedResponse(status, undefined, fields, url, redirected, state, null);
+    return receivedResponse(status, undefined, fields, url, redirected, state, socket);
 }
 
 // Aborted after its head has come, the answer's body fails with the reason.

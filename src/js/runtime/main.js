@@ -16,12 +16,12 @@ import './htmlrewriter.js';
 import './clone.js';
 import './compression.js';
 import './encoding_streams.js';
-import { fetchWebSocket, socketEvent } from './websocket.js';
+import { socketEvent } from './websocket.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';
 import { Headers } from './headers.js';
-import { Request, Response, receivedResponse } from './http.js';
-import { fetchHook } from './fetch.js';
+import { Request, Response } from './http.js';
+import './fetch.js';
 import './node/index.js';
 import { builtinModule } from './builtin.js';
 import { fetch, gone, hung, load, run, setup, sweep } from './worker.js';
@@ -40,7 +40,6 @@ expose({ Body, Headers, Request, Response });
 fillGaps();
 replaceArrayMethods();
 refuseClones(RpcTarget);
-fetchHook((url, request, context) => fetchWebSocket(url, request, context, receivedResponse));
 for (const name of ['self', 'global']) {
     Object.defineProperty(globalThis, name, { value: globalThis, writable: true, configurable: true, enumerable: true });
 }

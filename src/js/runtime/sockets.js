@@ -155,12 +155,21 @@ class Socket {
 }
 shape(Socket);
 
+// Web IDL: a number of type `unsigned short`, or `unsigned long long`, checked as workerd does.
+function integer(value, max) {
+    const n = Math.trunc(Number(value));
+    if (!Number.isFinite(n)) throw new TypeError('The value cannot be converted because it is not an integer.');
+    if (n < 0) throw new TypeError('The value cannot be converted because it is negative and this API expects a positive number.');
+    if (n > max) throw new TypeError(`Value out of range. Must be less than or equal to ${max}.`);
+    return n;
+}
+
 function addressOf(address) {
     if (typeof address === 'object' && address !== null) {
-        const hostname = `${address.hostname}`, port = Number(address.port);
-        if (address.hostname === undefined) throw new TypeError('Specified address is missing hostname.');
-        if (address.port === undefined) throw new TypeError('Specified address is missing port.');
-        return { hostname, port };
+        const { hostname, port } = address;
+        if (hostname === undefined) throw new TypeError('Specified address is missing hostname.');
+        if (port === undefined) throw new TypeError('Specified address is missing port.');
+        return { hostname: `${hostname}`.replace(/^\[(.*)\]$/, '$1'), port: integer(port, 65535) };
     }
     const parts = parseUrlParts(`fake://${address}`);
     if (parts === undefined) throw new TypeError('Specified address could not be parsed.');
@@ -169,10 +178,16 @@ function addressOf(address) {
     return { hostname: parts.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(parts.port) };
 }
 
+const HOST_NAME = /^[\w.:%-]{1,255}$/;
+
 export function connect(address, options = undefined) {
     if (arguments.length === 0) throw new TypeError("Failed to execute 'connect': 1 argument required, but only 0 present.");
+    if (options === null || (options !== undefined && typeof options !== 'object' && typeof options !== 'function')) {
+        throw new TypeError("Failed to execute 'connect': parameter 2 is not of type 'SocketOptions'.");
+    }
     const where = addressOf(address);
-    if (!/^[\w.:%-]+$/.test(where.hostname)) throw new TypeError('Specified address is empty string, contains unsupported characters or is too long.');
+    if (options?.highWaterMark !== undefined) integer(options.highWaterMark, Number.MAX_SAFE_INTEGER); // Nothing is buffered beyond a write.
+    if (!HOST_NAME.test(where.hostname)) throw new TypeError('Specified address is empty string, contains unsupported characters or is too long.');
     const secure = options?.secureTransport === undefined ? 'off' : `${options.secureTransport}`;
     if (secure !== 'off' && secure !== 'on' && secure !== 'starttls') throw new TypeError(`Unsupported value in secureTransport socket option: ${secure}`);
     return new Socket(MAKE, where, secure, Boolean(options?.allowHalfOpen));

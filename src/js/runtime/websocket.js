@@ -252,8 +252,9 @@ export class WebSocket extends EventTarget {
     #connect(context, target, offered) {
         const end = this.#end;
         then(
-            connect(context, target, [], offered),
-            ({ wire, protocol }) => {
+            connect(context, target, [], offered, false),
+            (answer) => {
+                const wire = answer[2], protocol = answer[3];
                 if (end.state !== CONNECTING) return wire.abort(); // close() came first
                 this.#protocol = protocol;
                 end.state = WAITING;
@@ -571,13 +572,15 @@ function protocolsOf(protocols) {
     return list;
 }
 
-// A promise of { wire, protocol }. target: { protocol, host, hostname, port, path }.
-async function connect(context, target, fields, protocols) {
+// A promise of [101, [], wire, protocol], or with `answers` of what came instead, [status, fields, body].
+// target: { protocol, host, hostname, port, path }.
+async function connect(context, target, fields, protocols, answers) {
     const secure = target.protocol === 'wss:' || target.protocol === 'https:';
     const hostname = target.hostname[0] === '[' ? target.hostname.slice(1, -1) : target.hostname;
     if (context.gate !== null && context.sockets >= limits.outboundWebSockets) throw new Error(`A Durable Object may have at most ${limits.outboundWebSockets} outbound WebSockets (CELLD_MAX_OUTBOUND_WEBSOCKETS).`);
-    const [handle, protocol] = await startFor(context, ws_connect, hostname, target.port === '' ? (secure ? 443 : 80) : Number(target.port), target.host, target.path, fields, protocols.join(', '), secure);
-    const wire = new Wire(handle, context);
+    const answer = await startFor(context, ws_connect, hostname, target.port === '' ? (secure ? 443 : 80) : Number(target.port), target.host, target.path, fields, protocols.join(', '), secure, answers);
+    if (answer[0] !== 101) return answer;
+    const wire = (answer[2] = new Wire(answer[2], context));
     if (context.gate !== null) { // It keeps the cell in memory.
         context.hold();
         context.sockets++;
@@ -586,23 +589,24 @@ async function connect(context, target, fields, protocols) {
             context.release();
         };
     }
-    return { wire, protocol };
+    return answer;
 }
 
-// A hook of fetch: what asks for "Upgrade: websocket" gives a response with a socket that waits for accept().
-export function fetchWebSocket(url, request, context, makeResponse) {
-    if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return undefined;
+// What fetch asks with "Upgrade: websocket": { status, fields, source }, or { status: 101, fields, socket } that waits for accept().
+export async function askWebSocket(context, url, fields) {
     const others = [];
     let protocols = [];
-    for (const [name, value] of request.headers) {
-        if (name === 'sec-websocket-protocol') protocols = value.split(',').map((p) => p.trim());
-        else if (name !== 'upgrade' && name !== 'connection' && name !== 'host' && !name.startsWith('sec-websocket-')) push(others, name, value);
+    for (let i = 0; i < fields.length; i += 2) {
+        const name = fields[i].toLowerCase();
+        if (name === 'sec-websocket-protocol') for (const p of fields[i + 1].split(',')) push(protocols, p.trim());
+        else if (name !== 'upgrade' && name !== 'connection' && name !== 'host' && !name.startsWith('sec-websocket-')) push(others, fields[i], fields[i + 1]);
     }
-    return then(connect(context, parseUrlParts(url), others, protocols), ({ wire, protocol }) => {
-        const fields = ['Upgrade', 'websocket', 'Connection', 'Upgrade'];
-        if (protocol !== '') push(fields, 'Sec-WebSocket-Protocol', protocol);
-        return makeResponse(101, 'Switching Protocols', fields, url, false, null, received(wire, protocol));
-    });
+    const answer = await connect(context, parseUrlParts(url), others, protocols, true);
+    const status = answer[0], answered = answer[1];
+    if (status !== 101) return { status, fields: answered, source: answer[2], socket: null };
+    push(answered, 'Upgrade', 'websocket', 'Connection', 'Upgrade');
+    if (answer[3] !== '') push(answered, 'Sec-WebSocket-Protocol', answer[3]);
+    return { status, fields: answered, source: 0, socket: received(answer[2], answer[3]) };
 }
 
 expose({ WebSocket, WebSocketPair, WebSocketRequestResponsePair });

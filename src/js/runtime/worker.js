@@ -35,7 +35,19 @@ export function load(ns) {
         }
         exported.set(name, { value, kind: kindOf(value) });
     }
+    if (!handlesEvents()) throw new TypeError('The Worker has no registered event handlers: its main module needs a default export with a handler such as fetch(), or an exported class.');
     checkBindings(entrypoint, findCellClass);
+}
+
+// Whether there is anything that an event could be delivered to.
+function handlesEvents() {
+    for (const [, { value, kind }] of exported) {
+        if (kind !== OBJECT) return true;
+        for (let object = value; object !== null && object !== Object.prototype; object = Reflect.getPrototypeOf(object)) {
+            for (const key of Reflect.ownKeys(object)) if (typeof value[key] === 'function') return true;
+        }
+    }
+    return false;
 }
 
 // ---- What the entry module exports: runtime.md 3.2
@@ -235,9 +247,12 @@ export function fetch(id, method, url, source, collected) {
     );
 }
 
+const MESSAGE_MAX = 8192; // Of what a client is told.
+
 const message = (error) => {
     try {
-        return error instanceof Error ? String(error.message) : String(error);
+        const text = error instanceof Error ? String(error.message) : String(error);
+        return text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)} ... (cut: ${text.length} characters)`;
     } catch {
         return 'an error without a text';
     }
@@ -304,7 +319,14 @@ async function stream(context, response, state) {
             throw error;
         });
     try {
-        await send(answer_start, response.status, ownStatusText(response), flatHeaders(response.headers), state.length, undefined);
+        await startFor(context, answer_start, response.status, ownStatusText(response), flatHeaders(response.headers), state.length, undefined);
+    } catch (error) {
+        reader.cancel(error).catch(() => {});
+        if (error.status === undefined) return fail(context, error); // The head cannot be sent: nothing has gone out.
+        context.task.clientGone();
+        throw error;
+    }
+    try {
         for (;;) {
             const { done, value } = await reader.read();
             if (done) break;

@@ -1,3 +1,4 @@
+import { connect } from 'cloudflare:sockets';
 import { answer, caught, check, drain, message, sleep, streamOf, text, utf8 } from '../case.js';
 
 const json = async (promise) => (await promise).json();
@@ -148,3 +149,23 @@ answer('fetch in waitUntil', async (request, env, ctx) => {
     ctx.waitUntil(sleep(1).then(() => fetch(`${env.ORIGIN}/text`)).then((r) => r.text()));
     return new Response('at once');
 }, { status: 200, body: 'at once' });
+check('values of headers beyond ASCII, sent', async ({ origin }) => {
+    const { headers } = await json(fetch(`${origin}/echo`, { headers: { 'x-latin': 'caf\u00e9', 'x-wide': '\u4e16 \u{1f600}' } }));
+    return [headers['x-latin'], headers['x-wide']].map((bytes) => new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0))));
+}, ['caf\u00e9', '\u4e16 \u{1f600}']);
+check('values of headers beyond ASCII, received', async ({ origin }) => {
+    const { headers } = await fetch(`${origin}/wide`);
+    return [headers.get('x-utf'), headers.get('x-byte')];
+}, ['gr\u00fc\u00dfe \u4e16', 'caf\ufffd']);
+check('connect() looks at addresses and options at once', () => {
+    const at = (address, options) => caught(() => {
+        const socket = connect(address, options);
+        socket.opened.catch(() => {});
+        socket.closed.catch(() => {});
+    });
+    const hostname = '127.0.0.1';
+    const ports = [65536, 99999, -1, NaN, 'x', undefined, '1', null].map((port) => at({ hostname, port }));
+    const options = [null, 'x', 5, { secureTransport: 'maybe' }, { highWaterMark: -1 }, { highWaterMark: 'x' }, { allowHalfOpen: 'x' }].map((value) => at('127.0.0.1:1', value));
+    const addresses = ['127.0.0.1', '127.0.0.1:99999', '', null, { hostname: 'a b', port: 1 }, { hostname: 'a'.repeat(300), port: 1 }, { hostname: '[::1]', port: 1 }].map((value) => at(value));
+    return [ports, options, addresses].map((list) => list.map((name) => (name === 'TypeError' ? 'x' : name === 'nothing was thrown' ? '-' : name)).join(' '));
+}, ['x x x x x x - -', 'x x x x x x -', 'x x x x x x -']);

@@ -1,4 +1,4 @@
-import { answer, caught, check, message } from '../case.js';
+import { answer, caught, check, message, utf8 } from '../case.js';
 
 check('names are without case, and sorted', () => [...new Headers({ B: '2', a: '1', C: '3' })], [['a', '1'], ['b', '2'], ['c', '3']]);
 check('from pairs', () => [...new Headers([['a', '1'], ['A', '2']])], [['a', '1, 2']]);
@@ -64,3 +64,10 @@ answer('all fields of a request can be listed', (request) => new Response([...re
 answer('a cookie field of a request', (request) => new Response(request.headers.get('cookie')), { body: 'a=1; b=2' }, { request: { headers: { cookie: 'a=1; b=2' } } });
 answer('hop-by-hop fields are not sent on', () => new Response('x', { headers: { 'keep-alive': 'timeout=99', 'x-a': '1' } }), { status: 200, body: 'x', headers: { 'x-a': '1' } });
 check('messages of invalid names and values', () => [message(() => new Headers([['a b', 'x']])), message(() => new Headers([['a', 'x\ny']]))], ['TypeError: Invalid header name.', 'TypeError: Invalid header value.']);
+// The client of the cases takes each byte for a character.
+const onTheWire = (text) => String.fromCharCode(...utf8(text));
+answer('values beyond ASCII leave as UTF-8', () => new Response('x', { headers: { 'X-Latin': 'caf\u00e9', 'X-Wide': '\u4e16 \u{1f600}' } }),
+    { headers: { 'x-latin': onTheWire('caf\u00e9'), 'x-wide': onTheWire('\u4e16 \u{1f600}') } });
+answer('a status text beyond ASCII leaves as UTF-8', () => new Response('x', { statusText: 'gr\u00fcn' }), { statusText: onTheWire('gr\u00fcn') });
+check('values that come in are UTF-8', ({ request }) => [request.headers.get('x-wide'), request.headers.get('x-byte')], ['gr\u00fc\u00df \u4e16', 'caf\ufffd'],
+    { request: { headers: { 'x-wide': onTheWire('gr\u00fc\u00df \u4e16'), 'x-byte': 'caf\u00e9' } } });

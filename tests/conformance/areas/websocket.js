@@ -129,3 +129,24 @@ check('a connection that is refused', async () => {
     });
 }, ['error']);
 socket('through to another server', (request, env) => fetch(env.ORIGIN, request), [['text', 'spliced'], ['wait', 50], ['close', 1000]], ['text spliced', 'close 1000']);
+const upgrade = { headers: { Upgrade: 'websocket' } };
+check('fetch of a socket that is refused', async ({ origin }) => {
+    const r = await fetch(`${origin}/refused`, upgrade);
+    return [r.status, r.webSocket, r.headers.get('x-why'), r.redirected, await r.text()];
+}, [403, null, 'members only', false, 'no socket']);
+check('a refused socket whose answer nobody reads', async ({ origin }) => {
+    const r = await fetch(`${origin}/refused`, upgrade);
+    await r.body.cancel();
+    return [r.status, r.bodyUsed];
+}, [403, true]);
+check('fetch of a socket that moved', async ({ origin }) => {
+    const r = await fetch(`${origin}/moved`, upgrade);
+    const manual = await fetch(`${origin}/moved`, { ...upgrade, redirect: 'manual' });
+    const { webSocket } = r;
+    webSocket.accept();
+    const seen = new Promise((resolve) => webSocket.addEventListener('message', (event) => resolve(event.data)));
+    webSocket.send('hello');
+    const data = await seen;
+    webSocket.close();
+    return [r.status, r.redirected, r.url.replace(origin, ''), data, manual.status, manual.webSocket, manual.headers.get('location')];
+}, [101, true, '/socket', 'hello', 302, null, '/socket']);

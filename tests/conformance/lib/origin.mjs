@@ -47,6 +47,11 @@ const routes = {
         response.writeHead(200, [['X-One', '1'], ['X-Two', 'a'], ['X-Two', 'b'], ['Set-Cookie', 'a=1; Path=/'], ['Set-Cookie', 'b=2']].flat());
         response.end();
     },
+    // Values beyond ASCII: UTF-8, and a byte that is none.
+    '/wide'(request, response) {
+        response.writeHead(200, { 'x-utf': Buffer.from('gr\u00fc\u00dfe \u4e16').toString('latin1'), 'x-byte': 'caf\u00e9' });
+        response.end();
+    },
     '/text'(request, response) {
         response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' });
         response.end('grüße');
@@ -99,6 +104,11 @@ function packed(response, encoding, pack) {
 
 // An echo of WebSocket frames: just enough of RFC 6455 for small text and binary frames and Close.
 function upgrade(request, socket) {
+    socket.on('error', () => {});
+    if (request.url === '/refused') {
+        return socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nX-Why: members only\r\nContent-Length: 9\r\n\r\nno socket');
+    }
+    if (request.url === '/moved') return socket.end('HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /socket\r\nContent-Length: 0\r\n\r\n');
     const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
     const protocol = request.headers['sec-websocket-protocol']?.split(',')[0].trim();
     socket.write(
@@ -106,7 +116,6 @@ function upgrade(request, socket) {
             (protocol ? `Sec-WebSocket-Protocol: ${protocol}\r\n` : '') + '\r\n',
     );
     let got = Buffer.alloc(0);
-    socket.on('error', () => {});
     socket.on('data', (data) => {
         got = Buffer.concat([got, data]);
         while (got.length >= 6) {
