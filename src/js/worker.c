@@ -283,7 +283,7 @@ static void condemned_tell(struct js_worker *w, const char *why, const struct js
         cd_buf_addf(&p.message, "%s Its heap reached %u MiB (CELLD_HEAP_LIMIT_MB).", why,
                     (unsigned)(w->heap_limit >> 20));
     else
-        cd_buf_addf(&p.message, "%s One turn of JavaScript ran for %u seconds; that limit is fixed.", why,
+        cd_buf_addf(&p.message, "%s One turn of JavaScript may run for %u seconds; that limit is fixed.", why,
                     (unsigned)((w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS) / IO_SEC(1)));
     if (w->hooks != NULL && w->hooks->uncaught != NULL && !w->halted)
         w->hooks->uncaught(w->arg, w, "runtime", &p);
