@@ -198,7 +198,7 @@ static void test_dev_has_a_source_map_with_paths_of_the_project(void **state)
     rig_open(&r);
     r.dev = true;
     rig_put(&r, "wrangler.json", HELLO "}");
-    rig_put(&r, "src/index.js", "import './other.js';\nconsole.log(process.env.NODE_ENV);");
+    rig_put(&r, "src/index.js", "import './other.js';\nexport default console.log(process.env.NODE_ENV);");
     rig_put(&r, "src/other.js", "globalThis.x = 1;");
     assert_int_equal(rig_build(&r), 0);
     assert_true(main_has(&r, "\"development\""));

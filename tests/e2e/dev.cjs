@@ -436,7 +436,7 @@ check('celld deploy publishes to a bucket that nodes serve from', async () => {
     project.put('src/index.js', 'export default { fetch: () => new Response("second") };');
     equal((await deploy('--bucket', url)).code, 0);
     await until(async () => (await answer()) === 'second', 'the second version', 20000);
-    project.put('src/index.js', 'throw new Error("not this one")');
+    project.put('src/index.js', 'throw new Error("not this one"); export default {};');
     equal((await deploy('--bucket', url)).code, 0);
     await until(() => count(node.stdout, /deployment_adoption_failed.*not this one/g) > 0, 'the refusal', 20000);
     await sleep(2500);
