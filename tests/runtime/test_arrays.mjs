@@ -42,6 +42,7 @@ export class Cell extends DurableObject {
             case 'from': return Array.from(hostile({}, FULL, end));
             case 'from of another class': return Array.from.call(Object, long);
             case 'raw': return String.raw({ raw: long });
+            case 'stringify': return JSON.stringify({ a: 1 }, holes(end));
             case 'inherited length': return prototype.indexOf.call(Object.create(long), 1);
             case 'getter of the length': return prototype.indexOf.call({ get length() { return LONG; }, get 3() { return end(); } }, 1);
         }
@@ -69,7 +70,7 @@ test('long arrays', async (env) => {
 });
 
 test('what is within something', async (env) => {
-    for (const name of ['nested flat', 'nested flatMap', 'concat', 'join', 'from', 'from of another class', 'raw', 'inherited length', 'getter of the length']) await ends(env, 'other', name);
+    for (const name of ['nested flat', 'nested flatMap', 'concat', 'join', 'from', 'from of another class', 'raw', 'stringify', 'inherited length', 'getter of the length']) await ends(env, 'other', name);
 });
 
 // ---- The same results
@@ -132,6 +133,22 @@ test('arrays', () => {
     const proxy = new Proxy([3, 1, 2], {});
     equal(proxy.sort(), proxy);
     same(proxy, [1, 2, 3]);
+    for (const method of ['sort', 'toSorted']) {
+        let asked = 0;
+        const liar = new Proxy([3, 1, 2], { get: (target, key) => (key === 'length' && asked++ > 0 ? FULL : target[key]) });
+        equal(liar[method]()[0], 1);
+    }
+});
+
+test('a long list of keys for JSON', () => {
+    const keys = ['b', 1, new String('a'), new Number(2), 'b', {}, null];
+    const value = { a: 1, b: { a: 2, c: 3 }, 1: 4, 2: 5, 3: 6, null: 7 };
+    const want = JSON.stringify(value, keys, 1);
+    keys.length = MANY;
+    equal(JSON.stringify(value, keys, 1), want);
+    equal(want.replaceAll(/\s/g, ''), '{"b":{"a":2},"1":4,"a":1,"2":5}');
+    equal(JSON.stringify.length, 3);
+    equal(String(JSON.stringify), 'function stringify() { [native code] }');
 });
 
 test('from and raw', () => {

@@ -3,7 +3,8 @@
 //
 // Arrays of ordinary length go to V8 as ever; each method has its own line for that, so that the optimizer sees through it. For what is
 // longer, or no array, the same method runs on a proxy of it: each element is a call then.
-import { WeakMap } from './primordials.js';
+import { Set, WeakMap } from './primordials.js';
+import { isNumberObject, isProxy, isStringObject } from './node/types.js';
 
 const { apply, getOwnPropertyDescriptor, ownKeys, set } = Reflect;
 const { isArray } = Array;
@@ -15,6 +16,7 @@ const arrays = Array.prototype;
 const { concat, copyWithin, every, fill, filter, flat, flatMap, forEach, includes, indexOf, join, lastIndexOf, map, push, reduce, reduceRight, reverse, shift, slice, some, sort, splice } = arrays;
 const { toLocaleString, toReversed, toSorted, toSpliced, unshift, with: withOther } = arrays;
 const { from } = Array;
+const { stringify } = JSON;
 const { raw } = String;
 const functionText = Function.prototype.toString;
 
@@ -61,6 +63,8 @@ function longJoin(method, self, args) {
 }
 
 // What sort() and toSorted() put in order: for theirs V8 reserves room for the whole length, and ends the process where that is too much.
+// A proxy can tell V8 another length than the one that was looked at.
+const sortable = (object) => isArray(object) && !isProxy(object) && object.length <= MOST;
 function sortedValues(object, length, holes, compare) {
     const values = [];
     for (let i = 0; i < length; i++) if (holes || i in object) apply(push, values, [object[i]]);
@@ -125,11 +129,11 @@ class Methods {
     shift(...args) { return isArray(this) && this.length <= MOST ? apply(shift, this, args) : long(shift, this, args); }
     slice(...args) { return isArray(this) && this.length <= MOST ? apply(slice, this, args) : long(slice, this, args); }
     some(...args) { return isArray(this) && this.length <= MOST ? apply(some, this, args) : longCalling(some, this, args); }
-    sort(...args) { return isArray(this) && this.length <= MOST ? apply(sort, this, args) : Sorting.long(this, args[0]); }
+    sort(...args) { return sortable(this) ? apply(sort, this, args) : Sorting.long(this, args[0]); }
     splice(...args) { return isArray(this) && this.length <= MOST ? apply(splice, this, args) : long(splice, this, args); }
     toLocaleString(...args) { return isArray(this) && this.length <= MOST ? apply(toLocaleString, this, args) : longJoin(toLocaleString, this, args); }
     toReversed(...args) { return isArray(this) && this.length <= MOST ? apply(toReversed, this, args) : long(toReversed, this, args); }
-    toSorted(...args) { return isArray(this) && this.length <= MOST ? apply(toSorted, this, args) : Sorting.longCopy(this, args[0]); }
+    toSorted(...args) { return sortable(this) ? apply(toSorted, this, args) : Sorting.longCopy(this, args[0]); }
     toSpliced(...args) { return isArray(this) && this.length <= MOST ? apply(toSpliced, this, args) : long(toSpliced, this, args); }
     unshift(...args) { return isArray(this) && this.length <= MOST ? apply(unshift, this, args) : long(unshift, this, args); }
     with(...args) { return isArray(this) && this.length <= MOST ? apply(withOther, this, args) : long(withOther, this, args); }
@@ -162,6 +166,24 @@ class OfArray {
         return apply(from, this, args);
     }
 }
+// The keys that a replacer names which is longer than most: V8 would look at each of its holes.
+function keysOf(replacer) {
+    const keys = [], known = new Set();
+    const length = lengthOf(replacer);
+    for (let i = 0; i < length; i++) {
+        const item = replacer[i];
+        if (typeof item !== 'string' && typeof item !== 'number' && !isStringObject(item) && !isNumberObject(item)) continue;
+        const key = `${item}`;
+        if (!known.has(key)) apply(push, keys, [key]);
+        known.add(key);
+    }
+    return keys;
+}
+class OfJSON {
+    stringify(value, replacer, space) {
+        return stringify(value, isArray(replacer) && replacer.length > MOST ? keysOf(replacer) : replacer, space);
+    }
+}
 class OfString {
     raw(...args) {
         const strings = args[0];
@@ -178,7 +200,7 @@ class OfFunction {
 
 // Puts them in place of V8's, with the same names, lengths and attributes.
 export function replaceArrayMethods() {
-    for (const [target, { prototype }] of [[arrays, Methods], [Array, OfArray], [String, OfString], [Function.prototype, OfFunction]]) {
+    for (const [target, { prototype }] of [[arrays, Methods], [Array, OfArray], [String, OfString], [JSON, OfJSON], [Function.prototype, OfFunction]]) {
         for (const key of ownKeys(prototype)) {
             if (key === 'constructor') continue;
             const before = getOwnPropertyDescriptor(target, key);
