@@ -58,7 +58,7 @@ static void on_task_timer(struct io_op *op, int status)
 {
     struct js_worker *w = CD_CONTAINER(op, struct js_worker, task_timer.op);
     w->task_ns = UINT64_MAX;
-    if (status == IO_OK && !w->closing) {
+    if (status == IO_OK && !w->closing && !w->condemned) {
         struct js_entry e;
         js_enter(w, &e);
         js_pump(w->js);
@@ -70,7 +70,7 @@ static void on_task_timer(struct io_op *op, int status)
 
 static void task_arm(struct js_worker *w, uint64_t due_ns)
 {
-    if (w->closing || due_ns == UINT64_MAX || io_busy(&w->task_timer.op))
+    if (w->closing || w->condemned || due_ns == UINT64_MAX || io_busy(&w->task_timer.op))
         return; /* A timer that runs already looks at what is due when it fires. */
     uint64_t now = io_now_ns(w->io);
     uint64_t after = due_ns > now ? due_ns - now : 0;
