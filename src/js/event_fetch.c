@@ -178,6 +178,27 @@ static int request_url(struct js_worker *w, const struct http_head *head, struct
     return rc;
 }
 
+/* How often it has come through Workers of a celld: CDN-Loop (RFC 8586), "celld; loops=3" (core.js). */
+static unsigned request_loops(const struct http_head *head)
+{
+    uint64_t most = 0, n;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct cd_str rest = head->field[i].value, part;
+        if (!cd_str_eq_nocase(head->field[i].name, CD_STR("CDN-Loop")))
+            continue;
+        while (cd_str_next(&rest, ',', &part)) {
+            size_t semicolon = cd_str_find(part, ';', 0);
+            struct cd_str loops =
+                semicolon == SIZE_MAX ? part : cd_str_trim(cd_str_sub(part, semicolon + 1, SIZE_MAX));
+            if (cd_str_eq_nocase(cd_str_trim(cd_str_sub(part, 0, semicolon)), CD_STR("celld")) &&
+                cd_str_eq_nocase(cd_str_sub(loops, 0, 6), CD_STR("loops=")) &&
+                cd_str_u64(cd_str_sub(loops, 6, SIZE_MAX), &n) == 0 && n > most)
+                most = n;
+        }
+    }
+    return most > 1000 ? 1000 : (unsigned)most;
+}
+
 /* Calls the handler. */
 static void deliver(struct fetch *f, struct cd_str origin)
 {
@@ -200,8 +221,9 @@ static void deliver(struct fetch *f, struct cd_str origin)
             js_body_init(&b->source, w, &f->event, &body_type);
             body = js_number(js, (double)b->source.handle.id);
         }
-        const js_value argv[] = {js_number(js, (double)f->event.id), method, url, body,
-                                 js_number(js, (double)f->body.len)};
+        const js_value argv[] = {
+            js_number(js, (double)f->event.id),      method, url, body, js_number(js, (double)f->body.len),
+            js_int(js, (int32_t)request_loops(head))};
         rc = js_invoke(w, JS_EXPORT_FETCH, argv, CD_COUNT(argv), NULL);
     }
     js_leave(&e);

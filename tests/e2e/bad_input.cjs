@@ -35,6 +35,7 @@ export default {
                 request.signal.addEventListener('abort', () => log.push(request.signal.reason.message));
                 return scheduler.wait(60000);
             }
+            case '/self': return fetch(request);
             case '/null': throw null;
             case '/proxy': throw new Proxy({}, { get() { throw new Error('get'); }, getPrototypeOf() { throw new Error('prototype'); } });
             case '/text': return 'no Response';
@@ -218,6 +219,13 @@ check('endless loops are ended while the other shard serves', async () => {
     equal(`${chain.status} ${chain.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
     await serves();
 }, 200);
+
+check('a Worker that fetches itself is ended by depth', async () => {
+    const r = await ask('/self', { ms: 10000 });
+    equal(r.status, 500);
+    ok(r.text.includes('Subrequest depth limit exceeded.'), r.text);
+    await until(() => node.stdout.split('GET /self 500').length - 1 === 17, 'seventeen answers');
+});
 
 check('it ends as it should, though turns do not', async () => {
     const lines = () => node.stdout.split('loops').length;

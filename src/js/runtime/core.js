@@ -69,6 +69,28 @@ export function checkContext(context, what) {
 }
 
 // One delivery from outside. It lives until its handler has answered, its body is through and waitUntil's promises are settled.
+// CDN-Loop (RFC 8586) tells whose Workers a request has come through: "celld; loops=3", beside what others say there. Those that
+// fetch their own address for ever are ended by that, and not only by their time.
+const DEPTH_MAX = 16;
+const LOOPS = /^\s*celld\s*;\s*loops=/i;
+const isLoops = (fields, i) => fields[i].toLowerCase() === 'cdn-loop';
+
+export function checkDepth(from) {
+    if (from.depth >= DEPTH_MAX) throw new Error('Subrequest depth limit exceeded.');
+}
+// The fields of a request that leaves: what user code says of celld does not count.
+export function withLoops(context, fields) {
+    checkDepth(context);
+    const out = [], told = [];
+    for (let i = 0; i < fields.length; i += 2) {
+        if (isLoops(fields, i)) told.push(...fields[i + 1].split(',').filter((part) => !LOOPS.test(part) && part.trim() !== '').map((part) => part.trim()));
+        else out.push(fields[i], fields[i + 1]);
+    }
+    told.push(`celld; loops=${context.depth + 1}`);
+    out.push('CDN-Loop', told.join(', '));
+    return out;
+}
+
 export class Context {
     constructor(id) {
         this.id = id;
@@ -88,7 +110,7 @@ export class Context {
         this.startedAt = null; // milliseconds of the host's clock, once somebody looked
         this.settledAt = null; // when its handler was done
         this.aborted = null; // { reason } after abort()
-        this.depth = 0; // calls between entrypoints that led here
+        this.depth = 0; // calls between entrypoints, and fetches that came back to a celld, that led here
         this.traffic = null; // rpc_target.js
         this.leave = null; // of a call: ends what its handler holds
     }

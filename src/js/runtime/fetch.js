@@ -1,5 +1,5 @@
 // fetch.js: requests that go out. runtime.md 5.1; Fetch standard, 4.
-import { limits, needContext, startFor, startTimer, stopTimer } from './core.js';
+import { limits, needContext, startFor, startTimer, stopTimer, withLoops } from './core.js';
 import { BodyState, bodyState, codingOf } from './body.js';
 import { fetchData } from './dataurl.js';
 import { flatHeaders } from './headers.js';
@@ -27,7 +27,7 @@ async function send(context, request) {
     const signal = requestSignal(request);
     signal?.throwIfAborted();
     let url = request.url, method = request.method;
-    let fields = flatHeaders(request.headers), state = bodyState(request);
+    let fields = withLoops(context, flatHeaders(request.headers)), state = bodyState(request);
     state?.need();
     const upgrade = request.headers.get('upgrade')?.toLowerCase() === 'websocket';
     for (let hops = 0; ; hops++) {

@@ -1,5 +1,5 @@
 // service_local.js: calls to entrypoints of the same isolate: each opens an event with a new instance of the entrypoint. runtime.md 6.5.
-import { newContext, runIn, startTimer } from './core.js';
+import { checkDepth, newContext, runIn, startTimer } from './core.js';
 import { BodyState, bodyState, knownBody } from './body.js';
 import { offAbort, onAbort } from './abort.js';
 import { env, scriptName } from './bindings.js';
@@ -12,12 +12,6 @@ import { lendWebSocket } from './websocket.js';
 import { ExecutionContext, entrypoint, entrypointHandler } from './worker.js';
 
 const { event_open, message_copy, now } = host;
-
-const DEPTH_MAX = 16;
-
-export function checkDepth(from) {
-    if (from.depth >= DEPTH_MAX) throw new Error('Subrequest depth limit exceeded.');
-}
 
 // The context of a call's event; its handler's hold is given back by leave(), once.
 export function callContext(id, depth) {

@@ -7,7 +7,7 @@
 //     answer: { answer } or { failure: message }
 //
 // In a message for the wire, beside says by number what stands for the objects beside: a pipe's number, a service's address.
-import { runIn, startFor } from './core.js';
+import { checkDepth, runIn, startFor } from './core.js';
 import { BodyState, goesInline, knownBody } from './body.js';
 import { abortSignal, newSignal, offAbort, onAbort } from './abort.js';
 import { inboundRequest } from './http.js';
@@ -15,7 +15,7 @@ import { decode, dropMessage, encodeThrown } from './rpc_message.js';
 import { shareReadable } from './rpc_streams.js';
 import { Call, Deferred, Failure, Group, PendingClient } from './rpc_target.js';
 import { CellChannel } from './durable.js';
-import { LoopbackChannel, callContext, checkDepth, serveCall, serveFetch } from './service_local.js';
+import { LoopbackChannel, callContext, serveCall, serveFetch } from './service_local.js';
 import { scriptName } from './bindings.js';
 import { ReadableStream, bytesOf, ownStream, sourceStream } from './streams.js';
 import { WritableStream } from './streams/writable.js';

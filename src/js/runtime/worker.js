@@ -219,9 +219,11 @@ function emptyBody(method, head) {
     return null;
 }
 
-// source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then.
-export function fetch(id, method, url, source, collected) {
+// source: the host's handle of the body, or undefined; collected: how many bytes of it the host has already, all of them then;
+// loops: how often the request has come through Workers of a celld.
+export function fetch(id, method, url, source, collected, loops) {
     const context = newContext(id);
+    context.depth = loops;
     context.task = new Task(context);
     setFrame(context.frame);
     let fields;

@@ -10,7 +10,7 @@ async function bodyOf(request) {
 }
 
 // Fields that the client's engine chooses by itself: not for comparison.
-const OWN = /^(host|connection|accept-encoding|user-agent|content-length|transfer-encoding|accept|cf-.*|traceparent)$/;
+const OWN = /^(host|connection|accept-encoding|user-agent|content-length|transfer-encoding|accept|cf-.*|cdn-loop|traceparent)$/;
 
 const routes = {
     async '/echo'(request, response, url) {
