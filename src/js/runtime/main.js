@@ -16,6 +16,7 @@ import './htmlrewriter.js';
 import './clone.js';
 import './compression.js';
 import './encoding_streams.js';
+import './base64.js';
 import { socketEvent } from './websocket.js';
 import { complete, expose, fireTimer } from './core.js';
 import { Body } from './body.js';

@@ -169,3 +169,8 @@ check('connect() looks at addresses and options at once', () => {
     const addresses = ['127.0.0.1', '127.0.0.1:99999', '', null, { hostname: 'a b', port: 1 }, { hostname: 'a'.repeat(300), port: 1 }, { hostname: '[::1]', port: 1 }].map((value) => at(value));
     return [ports, options, addresses].map((list) => list.map((name) => (name === 'TypeError' ? 'x' : name === 'nothing was thrown' ? '-' : name)).join(' '));
 }, ['x x x x x x - -', 'x x x x x x -', 'x x x x x x -']);
+check('a redirect to another origin', async ({ origin }) => {
+    const other = `${origin.replace('127.0.0.1', 'localhost')}/echo`;
+    const { headers } = await json(fetch(`${origin}/redirect?to=${encodeURIComponent(other)}`, { headers: { cookie: 'a=1', authorization: 'Basic x', 'x-other': 'y' } }));
+    return headers;
+}, { cookie: 'a=1', 'x-other': 'y' }, { celld: { 'x-other': 'y' }, why: 'runtime.md 5.1: a redirect to another origin drops Cookie, too; workerd drops Authorization alone' });

@@ -1,4 +1,4 @@
-import { caught, check } from '../case.js';
+import { bytes, caught, check } from '../case.js';
 
 const NAMES = `AbortController AbortSignal Blob ByteLengthQueuingStrategy CloseEvent CompressionStream CountQueuingStrategy Crypto CryptoKey CustomEvent DOMException DecompressionStream ErrorEvent Event EventSource EventTarget
     ExtendableEvent FetchEvent File FixedLengthStream FormData HTMLRewriter Headers IdentityTransformStream MessageChannel MessageEvent MessagePort Navigator Performance PerformanceEntry PerformanceMark PerformanceMeasure PerformanceObserver
@@ -68,3 +68,65 @@ check('monkey-patched built-ins harm nothing', async () => {
         Promise.prototype.then = then;
     }
 }, ['fine', '1', '/b']);
+check('Uint8Array as base64 and hex', () => {
+    const data = Uint8Array.from([0, 251, 255, 190, 1]);
+    const into = new Uint8Array(4);
+    return [
+        data.toBase64(), data.toBase64({ alphabet: 'base64url', omitPadding: true }), data.toHex(),
+        Uint8Array.fromBase64(' +/++AQ = = '), Uint8Array.fromBase64('-_--AQ', { alphabet: 'base64url' }), Uint8Array.fromHex('00fbFF'),
+        into.setFromBase64('AAECAwQFBgc='), into, into.setFromHex('0a0b'), into,
+        ['AA=', 'A', 'AB==', '+-'].map((text) => caught(() => Uint8Array.fromBase64(text, { lastChunkHandling: 'strict' }))),
+        ['0', 'zz'].map((text) => caught(() => Uint8Array.fromHex(text))),
+        caught(() => Uint8Array.fromBase64('AA', { alphabet: 'none' })), caught(() => Uint8Array.fromBase64(1)), caught(() => Uint8Array.prototype.toHex.call([])),
+    ];
+}, [
+    'APv/vgE=', 'APv_vgE', '00fbffbe01', bytes(251, 255, 190, 1), bytes(251, 255, 190, 1), bytes(0, 251, 255),
+    { read: 4, written: 3 }, bytes(10, 11, 2, 0), { read: 4, written: 2 }, bytes(10, 11, 2, 0),
+    Array(4).fill('SyntaxError'), Array(2).fill('SyntaxError'), 'TypeError', 'TypeError', 'TypeError',
+]);
+check('base64 of what changes meanwhile', () => {
+    const data = new Uint8Array(new ArrayBuffer(4096, { maxByteLength: 8192 }));
+    const shrinking = (fn) => caught(() => fn({ get alphabet() { data.buffer.resize(0); return 'base64'; } }));
+    const detaching = (fn) => {
+        const gone = new Uint8Array(4096);
+        return caught(() => fn(gone, { get alphabet() { structuredClone(gone.buffer, { transfer: [gone.buffer] }); return 'base64'; } }));
+    };
+    return [shrinking((o) => data.toBase64(o)), shrinking((o) => data.setFromBase64('A'.repeat(4096), o)), detaching((gone, o) => gone.setFromBase64('A'.repeat(4096), o)), detaching((gone, o) => gone.toBase64(o))];
+}, ['nothing was thrown', 'nothing was thrown', 'TypeError', 'TypeError']);
+check('base64 that is not complete', () => {
+    const seen = [];
+    for (const text of ['AAAAB', 'AAAABB', 'AAAABB=', 'AAAABB==', 'AAAABB= =', 'AAAABBB', 'AAAABBB=', 'AAAABBB==', 'AAAA=', '=', ' ', 'AA\u00e9A', 'AAAA AAAAAAA', 'AAAAAAA*']) {
+        for (const lastChunkHandling of ['loose', 'strict', 'stop-before-partial']) {
+            for (const size of [0, 5, 9]) {
+                const into = new Uint8Array(size).fill(7);
+                try {
+                    const { read, written } = into.setFromBase64(text, { lastChunkHandling });
+                    seen.push(`${read}/${written} ${into.toHex().replace(/(07)+$/, '')}`);
+                } catch (error) {
+                    seen.push(`${error.name === 'SyntaxError' ? '!' : error.name} ${into.toHex().replace(/(07)+$/, '')}`);
+                }
+            }
+        }
+    }
+    const hex = new Uint8Array(3);
+    seen.push(caught(() => hex.setFromHex('0102zz')), hex.toHex(), caught(() => hex.setFromHex('010')), Uint8Array.fromBase64.length, hex.setFromHex.length, hex.toBase64.length, 'prototype' in hex.toHex);
+    return seen.join(', ').match(/.{1,140}(, |$)/g);
+}, [
+    '0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ! 000000, 0/0 , 4/3 000000, 4/3 000000, 0/0 , 6/4 00000004, 6/4 00000004, 0/0 , ! 000000, ! 000000, ',
+    '0/0 , 4/3 000000, 4/3 000000, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ! 000000, 0/0 , 4/3 000000, 4/3 000000, 0/0 , 8/4 00000004, ',
+    '8/4 00000004, 0/0 , ! 000000, ! 000000, 0/0 , 8/4 00000004, 8/4 00000004, 0/0 , 9/4 00000004, 9/4 00000004, 0/0 , ! 000000, ! 000000, 0/0 , ',
+    '9/4 00000004, 9/4 00000004, 0/0 , 7/5 0000000410, 7/5 0000000410, 0/0 , ! 000000, ! 000000, 0/0 , 4/3 000000, 4/3 000000, 0/0 , ',
+    '8/5 0000000410, 8/5 0000000410, 0/0 , ! 000000, ! 000000, 0/0 , 8/5 0000000410, 8/5 0000000410, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ',
+    '! 000000, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ! 000000, 0/0 , ! , ! , 0/0 , ! , ! , ',
+    '0/0 , ! , ! , 0/0 , 1/0 , 1/0 , 0/0 , 1/0 , 1/0 , 0/0 , 1/0 , 1/0 , 0/0 , ! , ! , 0/0 , ! , ! , 0/0 , ! , ! , 0/0 , 4/3 000000, ',
+    '12/8 0000000000000000, 0/0 , 4/3 000000, ! 000000000000, 0/0 , 4/3 000000, 9/6 000000000000, 0/0 , ! 000000, ! 000000, 0/0 , ! 000000, ',
+    '! 000000, 0/0 , ! 000000, ! 000000, SyntaxError, 010200, SyntaxError, 1, 1, 0, false',
+]);
+check('what V8 has had since 13.7', () => [Math.sumPrecise, Iterator.concat, Map.prototype.getOrInsert, Map.prototype.getOrInsertComputed, WebAssembly.Suspending, WebAssembly.promising].map((f) => typeof f),
+    Array(6).fill('function'), { celld: Array(6).fill('undefined'), why: 'celld runs on V8 13.6, which does not have Math.sumPrecise, Iterator.concat, Map.prototype.getOrInsert and WebAssembly.Suspending' });
+check('WebAssembly is compiled from bytes', () => caught(() => new WebAssembly.Module(bytes(0, 97, 115, 109, 1, 0, 0, 0))), 'CompileError',
+    { celld: 'nothing was thrown', why: 'runtime.md 3.3: new WebAssembly.Module(bytes) and WebAssembly.compile() are permitted' });
+check('a cache', async () => {
+    await caches.default.put('https://example.com/x', new Response('x', { headers: { 'cache-control': 'max-age=60' } }));
+    return (await caches.default.match('https://example.com/x')) ?? null;
+}, { threw: 'Error: No Cache was configured' }, { celld: null, why: 'runtime.md 5.7: caches keeps nothing: put() takes what a cache would, and match() never finds it' });

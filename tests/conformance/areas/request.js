@@ -77,3 +77,5 @@ answer('methods reach the handler', (request) => new Response(request.method), [
     { request: ['DELETE', 'PATCH', 'OPTIONS', 'POST'].map((method) => ({ method })) });
 answer('header values of several lines are joined', (request) => new Response(request.headers.get('x-list')), { body: 'a, b' }, { request: { headers: { 'x-list': ['a', 'b'] } } });
 answer('the handler gets the Host of the request', (request) => new Response(new URL(request.url).host), { body: 'other.example:8080' }, { request: { headers: { host: 'other.example:8080' } } });
+check('methods that a fetch cannot have', () => ['CONNECT', 'TRACE', 'TRACK'].map((method) => caught(() => new Request('http://a/', { method }))), ['TypeError', 'nothing was thrown', 'TypeError'],
+    { celld: Array(3).fill('TypeError'), why: 'Fetch standard: CONNECT, TRACE and TRACK are forbidden' });

@@ -96,3 +96,5 @@ check('what another request made and is no I/O', async (t) => {
     await hold(t);
     return [await held.own.text(), await held.blob.text()];
 }, ['own', 'blob']);
+check('names of cloudflare:workers', () => ['abortIsolate', 'cache', 'restore', 'tracing'].map((name) => name in workers), Array(4).fill(true),
+    { celld: Array(4).fill(false), why: 'runtime.md 3.4: abortIsolate, cache, restore and tracing are absent, and an import of one fails with its name' });
