@@ -7,6 +7,7 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const tls = require('node:tls');
+const http2 = require('node:http2');
 const https = require('node:https');
 const { WebSocketServer } = require('ws');
 const { check, equal, program, run, until } = require('./harness.cjs');
@@ -58,13 +59,30 @@ check('TLS against real servers', async () => {
     const web = https.createServer(good, (request, response) => response.end('over https'));
     ports.web = await listen(web);
     new WebSocketServer({ server: web }).on('connection', (ws) => ws.on('message', (data, binary) => ws.send(data, { binary })));
+    // Says how it was asked; a body comes back in capitals, in the order of its pieces.
+    const second = http2.createSecureServer({ ...good, allowHTTP1: true }, (request, response) => {
+        seen(request.socket);
+        response.setHeader('x-version', request.httpVersion);
+        response.setHeader('x-connection', `${request.socket.remotePort}`);
+        if (request.url === '/slow') return setTimeout(() => response.end('slow'), 300);
+        if (request.url === '/reset') return request.stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+        request.on('data', (data) => response.write(data.toString().toUpperCase())).on('end', () => response.end());
+    });
+    ports.second = await listen(second);
+    // Where proxies would be: nobody may come.
+    let proxied = 0;
+    const proxy = await listen(net.createServer((socket) => socket.destroy(void proxied++)));
     const bindings = Object.entries(ports).map(([name, port]) => ({ type: 'plain_text', name: name.toUpperCase(), text: `${port}` }));
     const config = { script: 'test', flags: [], bindings };
     const env = { ...process.env, SSL_CERT_FILE: path.join(dir, 'trusted.pem'), SSL_CERT_DIR: dir + '/none' };
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']) env[name] = `http://127.0.0.1:${proxy}`;
+    delete env.NO_PROXY;
+    delete env.no_proxy;
     const p = program('../runtime/js_run', ['--config', JSON.stringify(config), `${runtime}/tls.mjs`, `harness.js=${runtime}/harness.js`], { env });
     const code = await p.exited;
     if (code !== 0) console.log(p.stdout + p.stderr);
     equal(code, 0, 'exit code');
+    equal(proxied, 0, 'connections to a proxy');
     await until(() => open.size === 0, 'all connections closed');
 }, 90);
 

@@ -109,4 +109,33 @@ test('fetch of https that becomes a WebSocket', async () => {
     ws.close();
 });
 
+test('fetch over HTTP/2', async () => {
+    const url = `https://${at('SECOND')}`;
+    const one = await fetch(url, { method: 'POST', body: 'hello' });
+    same([one.status, one.headers.get('x-version'), await one.text()], [200, '2.0', 'HELLO']);
+    const pieces = new ReadableStream({
+        async start(controller) {
+            for (let i = 0; i < 50; i++) {
+                await scheduler.wait(1);
+                controller.enqueue(new TextEncoder().encode(`piece ${i};`.repeat(100)));
+            }
+            controller.close();
+        },
+    });
+    const streamed = await (await fetch(url, { method: 'POST', body: pieces })).text();
+    equal(streamed, Array.from({ length: 50 }, (_, i) => `PIECE ${i};`.repeat(100)).join(''));
+    // At once, they share a connection.
+    const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/slow`)));
+    same(await Promise.all(answers.map((r) => r.text())), Array(20).fill('slow'));
+    const connections = new Set(answers.map((r) => r.headers.get('x-connection'))).size;
+    ok(connections < 20, `${connections} connections for 20 requests`);
+    await rejects(fetch(`${url}/reset`), 'Error', 'Network connection lost.');
+    equal((await fetch(url)).status, 200);
+});
+
+test('https with a certificate that is refused', async () => {
+    await rejects(fetch(`https://${at('OTHER')}/`), 'Error', /certificate|SSL/i);
+    await rejects(fetch(`https://${at('FOREIGN')}/`), 'Error', /certificate|SSL/i);
+});
+
 export default run;
