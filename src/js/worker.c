@@ -274,17 +274,25 @@ void js_report(struct js_entry *e, const char *where)
     js_try_clear(&e->t);
 }
 
-/* The log is told which limit it was, and what changes it. */
-static void condemned_tell(struct js_worker *w, const char *why, const struct js_heap *heap)
+/* Which limit ended a Worker, and what changes it. */
+static void limit_text(struct js_worker *w, struct cd_buf *out)
+{
+    if (js_heap_state_of(w->js) == JS_HEAP_EXHAUSTED)
+        cd_buf_addf(out, "Its heap reached %u MiB (CELLD_HEAP_LIMIT_MB).", (unsigned)(w->heap_limit >> 20));
+    else if (w->loaded)
+        cd_buf_addf(out, "One turn of JavaScript may run for %u seconds; that limit is fixed.",
+                    (unsigned)(JS_TURN_MAX_NS / IO_SEC(1)));
+    else
+        cd_buf_addf(out, "Loading may take %u seconds; that limit is fixed.",
+                    (unsigned)(JS_LOAD_MAX_NS / IO_SEC(1)));
+}
+
+static void condemned_tell(struct js_worker *w, const char *why)
 {
     struct js_problem p = {0};
     cd_buf_addf(&p.name, "Error");
-    if (heap->state == JS_HEAP_EXHAUSTED)
-        cd_buf_addf(&p.message, "%s Its heap reached %u MiB (CELLD_HEAP_LIMIT_MB).", why,
-                    (unsigned)(w->heap_limit >> 20));
-    else
-        cd_buf_addf(&p.message, "%s One turn of JavaScript may run for %u seconds; that limit is fixed.", why,
-                    (unsigned)((w->loaded ? JS_TURN_MAX_NS : JS_LOAD_MAX_NS) / IO_SEC(1)));
+    cd_buf_addf(&p.message, "%s ", why);
+    limit_text(w, &p.message);
     if (w->hooks != NULL && w->hooks->uncaught != NULL && !w->halted)
         w->hooks->uncaught(w->arg, w, "runtime", &p);
     js_problem_deinit(&p);
@@ -293,13 +301,11 @@ static void condemned_tell(struct js_worker *w, const char *why, const struct js
 /* A terminated turn left promises that never settle: nothing in this isolate can be trusted to go on. */
 static void condemn(struct js_worker *w)
 {
-    struct js_heap heap;
-    js_heap_stats(w->js, &heap);
-    const char *why =
-        heap.state == JS_HEAP_EXHAUSTED ? "Worker exceeded memory limit." : "Worker exceeded CPU time limit.";
+    const char *why = js_heap_state_of(w->js) == JS_HEAP_EXHAUSTED ? "Worker exceeded memory limit."
+                                                                   : "Worker exceeded CPU time limit.";
     if (!w->told) {
         w->told = true;
-        condemned_tell(w, why, &heap);
+        condemned_tell(w, why);
     }
     w->condemned = true;
     for (struct cd_map_node *n; (n = cd_map_first(&w->events)) != NULL;)
@@ -415,13 +421,15 @@ static void explain(struct js_entry *e, struct cd_buf *why)
     struct js_problem p = {0};
     js_try_problem(&e->t, &p);
     js_problem_map(e->w, &p);
-    if (p.terminated)
-        cd_buf_addf(why, "the Worker did not finish loading: it ran for too long or used up its memory");
-    else if (p.stack.len > 0)
+    if (p.terminated) {
+        cd_buf_addf(why, "the Worker did not finish loading. ");
+        limit_text(e->w, why);
+    } else if (p.stack.len > 0) {
         cd_buf_add_str(why, cd_buf_str(&p.stack));
-    else
+    } else {
         cd_buf_addf(why, "%s%s%s", cd_buf_cstr(&p.name), p.name.len > 0 ? ": " : "uncaught ",
                     cd_buf_cstr(&p.message));
+    }
     if (p.name.len == 11 && cd_str_eq(cd_buf_str(&p.name), CD_STR("SyntaxError")) && p.line > 0) {
         cd_buf_addf(why, "\n    at %s:%d:%d", cd_buf_cstr(&p.script), p.line, p.column);
         if (p.source_line.len > 0 && p.source_line.len < 400)
@@ -497,7 +505,8 @@ int js_worker_open(struct js_worker **out, const struct js_worker_opts *opts, st
     w->rejected_count = rc == 0 ? w->rejected_count : 0;
     js_leave(&e);
     if (rc == 0 && w->condemned) {
-        cd_buf_addf(why, "the Worker used up its memory while it was loaded");
+        cd_buf_addf(why, "the Worker was loaded, and is over a limit. ");
+        limit_text(w, why);
         rc = JS_THREW;
     }
     if (rc != 0) {
