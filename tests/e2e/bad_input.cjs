@@ -214,7 +214,7 @@ check('endless loops are ended while the other shard serves', async () => {
     const loop = await endless;
     equal(`${loop.status} ${loop.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
     await serves();
-    ok(node.stdout.includes('One turn of JavaScript may run for 30 seconds'), 'the limit in the log');
+    await until(() => node.stdout.includes('One turn of JavaScript may run for 30 seconds'), 'the limit in the log');
     const chain = await ask('/chain');
     equal(`${chain.status} ${chain.text}`, '500 Worker failed: Worker exceeded CPU time limit.');
     await serves();
