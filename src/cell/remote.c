@@ -4,8 +4,8 @@
  * A route is what one look at the records told. It is used until the lease that was read there ends and not
  * after that, whatever connection is open. An attempt that certainly did not start (relay.c) drops it; the
  * next look follows at once, which finds who was handed the cell, then after 50 ms, then twice as long up to
- * 1 s: by then the record may name somebody else, or its owner is dead and the cell is taken over. The calls
- * wait here meanwhile, as for any activation. */
+ * 1 s, and when the lease ends: by then the record may name somebody else, or its owner is dead and the cell
+ * is taken over. The calls wait here meanwhile, as for any activation. */
 #include <stdio.h>
 
 #include "cell/cell_internal.h"
@@ -236,9 +236,12 @@ void cell_call_back(struct cell *c, struct cell_wire *w, const char *target, uin
         s->o.router->place_refused(s->o.router, s->o.io, target);
     if (c->route != NULL && c->route->epoch == epoch && strcmp(c->route->target, target) == 0) {
         uint64_t wait = c->tries == 0 ? 0 : AGAIN_MIN_NS << (c->tries < 6 ? c->tries - 1 : 5);
+        uint64_t until_ns = c->route->until_ns; /* Then whoever looks may take it over. */
         cell_route_drop(c);
         c->tries++;
         c->retry_ns = now + (wait < AGAIN_MAX_NS ? wait : AGAIN_MAX_NS);
+        if (now < until_ns && until_ns < c->retry_ns)
+            c->retry_ns = until_ns;
     }
     if (c->state.phase == CELL_REMOTE) { /* What those hear whose time is over before the next look. */
         cd_buf_clear(&c->why);

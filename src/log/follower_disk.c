@@ -86,6 +86,8 @@ static int dirs_make(struct followed *s)
     struct io *io = s->f->o.io;
     struct cd_buf path = {0};
     int rc = IO_OK;
+    if (s->chained)
+        return IO_OK; /* They are there, and synced. */
     for (size_t at = strlen(s->f->data_dir) + 1; rc == IO_OK && at <= strlen(s->dir); at++) {
         if (s->dir[at] != '/' && s->dir[at] != 0)
             continue;
@@ -220,6 +222,8 @@ int log_followed_state_save(struct followed *s, const struct log_fragment *v)
         rc = dirs_sync(s);
     if (rc == IO_OK)
         s->v = *v;
+    else
+        s->chained = false; /* Whatever is missing is made by the next try. */
     cd_buf_deinit(&body);
     cd_buf_deinit(&tmp);
     cd_buf_deinit(&path);
@@ -261,6 +265,8 @@ int log_followed_batches_save(struct followed *s, const struct log_take *t)
                                        .count = t->count,
                                        .valid = true});
         log_fragment_took(&s->v, t);
+    } else {
+        s->chained = false; /* Whatever is missing is made by the next try. */
     }
     cd_buf_deinit(&body);
     cd_buf_deinit(&tmp);

@@ -17,6 +17,7 @@ struct log_recoverer {
     bool sole;
     const _Atomic uint64_t *ahead_ms;
     uint64_t window_bytes;
+    unsigned page;
     const struct log_peers *peers;
     struct cd_map busy; /* Of struct in_progress, by session. */
 };
@@ -47,6 +48,7 @@ struct log_recoverer *log_recoverer_new(const struct log_recoverer_opts *o)
     rr->ahead_ms = o->ahead_ms;
     rr->peers = o->peers;
     rr->window_bytes = o->window_bytes != 0 ? o->window_bytes : 64u << 20;
+    rr->page = o->page != 0 ? o->page : 32u;
     memcpy(rr->session, o->session.ptr, o->session.len);
     return rr;
 }
@@ -63,6 +65,11 @@ void log_recoverer_free(struct log_recoverer *rr)
 const struct log_peers *log_recoverer_peers(const struct log_recoverer *rr)
 {
     return rr->peers;
+}
+
+unsigned log_recoverer_page(const struct log_recoverer *rr)
+{
+    return rr->page;
 }
 
 uint64_t log_recoverer_window(const struct log_recoverer *rr)
@@ -343,6 +350,7 @@ static void rec_reset(struct rec *c)
     log_rec_copies_deinit(c);
     cd_buf_deinit(&c->losses);
     c->missing = 0;
+    log_rec_note_wait(c);
     c->notes = 0;
     c->note->count = 0;
 }

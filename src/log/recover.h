@@ -36,6 +36,7 @@ struct log_recoverer_opts {
     bool sole; /* The bucket is private to this process: every other session is dead. */
     const _Atomic uint64_t *ahead_ms; /* Of our wall clock (4.4); NULL: 0. Outlives the recoverer. */
     uint64_t window_bytes; /* Of slots read at once; 0: 64 MiB. */
+    unsigned page; /* Entries of a first listing of cells, which grows where it is of use; 0: 32. */
     const struct log_peers *peers; /* NULL: sessions that need their followers are refused. */
 };
 struct log_recoverer *log_recoverer_new(const struct log_recoverer_opts *o);

@@ -1,12 +1,10 @@
 /* log/recover_fold.c: the rows of a window into the prefixes of their cells (fleet.md 7.5).
  *
- * In rounds: how far the prefixes of up to 64 cells reach is asked at the same time; then of up to 64 cells
- * the next object each is built and put at the same time. A round begins when all of the one before is done,
- * so the objects of one cell go in ascending order. Nobody can have a cell of the session before the last
- * round has ended, which is why they are rounds and not a cell after the other. */
+ * First how far the prefixes reach (recover_reach.c), then object after object: one of a cell, and the next
+ * of the same cell when that one is stored, so the objects of one cell go in ascending order; of up to
+ * REC_PUTS cells at the same time. */
 #include "log/fold_internal.h"
 #include "log/recover_internal.h"
-#include "ltx/plan.h"
 
 #define OBJECT_BYTES (64u << 20)
 
@@ -57,189 +55,46 @@ int log_rec_notes_read(struct rec *c)
     return 0;
 }
 
-/* Never needed, so a failure changes nothing. */
-static int note_write(struct rec *c)
+void log_rec_note_wait(struct rec *c)
 {
-    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct io_store put = {0};
-    struct cd_buf key = {0}, body = {0};
-    p.retries = 0;
-    store_key_recovered(&key, c->session, c->me, ++c->notes);
-    store_recovered_write(&body, c->note);
-    int rc = store_retry_put(&put, c->io, c->bucket, cd_buf_str(&key), cd_buf_str(&body), &p);
-    c->note->count = 0;
-    cd_buf_deinit(&key);
-    cd_buf_deinit(&body);
-    return rc == IO_CANCELED ? rc : 0;
+    if (io_busy(&c->note_put.op))
+        (void)io_await(&c->note_put.op, IO_FOREVER); /* The op has a time limit of its own. */
+    cd_buf_deinit(&c->note_key);
+    cd_buf_deinit(&c->note_body);
 }
 
-static int note_add(struct rec *c, struct rec_cell *cell, uint64_t through)
+/* Never needed, so a failure changes nothing, and nobody waits for it but the next one. */
+static void note_write(struct rec *c)
+{
+    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
+    log_rec_note_wait(c);
+    store_key_recovered(&c->note_key, c->session, c->me, ++c->notes);
+    store_recovered_write(&c->note_body, c->note);
+    c->note_put.lane = p.lane;
+    c->note_put.timeout_ns = p.attempt_ns;
+    io_store_put(&c->note_put, c->bucket, cd_buf_str(&c->note_key), cd_buf_str(&c->note_body), IO_PUT_ANY,
+                 NULL);
+    c->note->count = 0;
+}
+
+static void note_add(struct rec *c, struct rec_cell *cell, uint64_t through)
 {
     if (cell->noted >= through)
-        return 0;
+        return;
     struct store_recovered_item *item = &c->note->item[c->note->count++];
     *item = (struct store_recovered_item){.epoch = cell->epoch, .through = through};
     memcpy(item->cell, cell->scope.ptr, cell->scope.len);
     cell->noted = through;
-    return c->note->count == STORE_RECOVERED_MAX ? note_write(c) : 0;
+    if (c->note->count == STORE_RECOVERED_MAX)
+        note_write(c);
 }
 
 /* What was noted in a window, if it saves enough requests of a later pass. */
-static int notes_end(struct rec *c)
+static void notes_end(struct rec *c)
 {
-    return c->note->count >= REC_NOTES ? note_write(c) : 0;
-}
-
-/* ---- Coverage ---- */
-
-#define ASK_ENTRIES 128u /* Of a page: more than a chain has that is kept short; REC_ASKS pages are held. */
-
-struct asks {
-    struct rec_cell *cell[REC_ASKS];
-    struct cd_buf prefix[REC_ASKS], after[REC_ASKS];
-    struct io_list page[REC_ASKS];
-    bool later[REC_ASKS]; /* The cell has objects of a later epoch. */
-    struct io_store get[REC_ASKS];
-    unsigned count;
-};
-
-/* The objects of a page that are of this epoch, behind those before it. True: a later epoch follows. */
-static bool objects_add(struct ltx_object **object, size_t *count, const struct io_list *page, uint64_t epoch)
-{
-    *object = cd_realloc(*object, (*count + page->count + 1) * sizeof **object);
-    for (unsigned i = 0; i < page->count; i++) {
-        struct ltx_name n;
-        if (ltx_key_parse(page->entry[i].key, &n) != 0)
-            continue;
-        if (n.epoch > epoch)
-            return true;
-        (*object)[(*count)++] = (struct ltx_object){
-            n.epoch, n.level, n.min_txid, n.max_txid, page->entry[i].size, page->entry[i].modified_ms};
-    }
-    return false;
-}
-
-/* How far the i-th prefix reaches. Its first page was read or not; then that is tried again, as all that
- * follows, a page after the other. */
-static int covered_take(struct rec *c, struct asks *a, unsigned i)
-{
-    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct rec_cell *cell = a->cell[i];
-    struct io_list *page = &a->page[i];
-    struct ltx_object *object = NULL;
-    size_t count = 0;
-    bool read = page->op.status == IO_OK;
-    int rc = IO_OK;
-    do {
-        if (!read)
-            rc = store_retry_list(page, c->io, c->bucket, cd_buf_str(&a->prefix[i]), cd_buf_str(&a->after[i]),
-                                  ASK_ENTRIES, &p);
-        if (rc != IO_OK)
-            break;
-        read = false;
-        a->later[i] = objects_add(&object, &count, page, cell->epoch);
-        cd_buf_clear(&a->after[i]);
-        if (page->count > 0)
-            cd_buf_add_str(&a->after[i], page->entry[page->count - 1].key);
-    } while (page->more && !a->later[i]);
-    if (rc == IO_OK) {
-        cell->covered = count == 0 ? 0 : ltx_coverage(object, count, 0);
-        cell->known = true;
-    } else {
-        rc = log_rec_failed(c, cd_buf_str(&a->prefix[i]), rc, page->why);
-    }
-    cd_free(object);
-    return rc;
-}
-
-static int prefixes_ask(struct rec *c, struct asks *a)
-{
-    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    int rc = 0;
-    for (unsigned i = 0; i < a->count; i++) {
-        ltx_key_cell(&a->prefix[i], a->cell[i]->scope);
-        ltx_key_epoch(&a->after[i], a->cell[i]->scope, a->cell[i]->epoch);
-        a->page[i].lane = p.lane;
-        a->page[i].timeout_ns = p.attempt_ns;
-        io_store_list(&a->page[i], c->bucket, cd_buf_str(&a->prefix[i]), cd_buf_str(&a->after[i]),
-                      ASK_ENTRIES, NULL);
-    }
-    for (unsigned i = 0; i < a->count; i++)
-        (void)io_await(&a->page[i].op, IO_FOREVER); /* The op has a time limit of its own. */
-    for (unsigned i = 0; i < a->count && rc == 0; i++)
-        rc = covered_take(c, a, i);
-    return rc;
-}
-
-/* Epochs below retired_below were deleted on purpose: nothing of them is to come back, and what objects a
- * failed delete has left says nothing. */
-static int retired_take(struct rec *c, struct rec_cell *cell, struct io_store *get)
-{
-    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct cd_buf key = {0}, why = {0};
-    uint64_t below = 0;
-    int rc = get->op.status;
-    store_key_retired_epochs(&key, cell->scope);
-    if (rc != IO_OK && rc != IO_NOENT)
-        rc = store_retry_get(get, c->io, c->bucket, cd_buf_str(&key), 0, IO_WHOLE, &p);
-    if (rc == IO_NOENT)
-        rc = 0;
-    else if (rc != IO_OK)
-        rc = log_rec_failed(c, cd_buf_str(&key), rc, get->why);
-    else if (store_retired_epochs_read(&below, cd_buf_str(&get->body), &why) != 0)
-        rc = log_rec_corrupt(c, "cell_retired_corrupt", cd_buf_str(&key), cd_buf_cstr(&why));
-    if (rc == 0 && cell->epoch < below)
-        cell->covered = UINT64_MAX;
-    cd_buf_deinit(&key);
-    cd_buf_deinit(&why);
-    return rc;
-}
-
-/* Only epochs with a later one can have been retired: the image that a chain then begins with is in one. */
-static int retired_ask(struct rec *c, struct asks *a)
-{
-    struct store_policy p = store_policy_of(IO_LANE_CONTROL, 0);
-    struct cd_buf key[REC_ASKS] = {{0}};
-    int rc = 0;
-    for (unsigned i = 0; i < a->count; i++) {
-        if (!a->later[i])
-            continue;
-        store_key_retired_epochs(&key[i], a->cell[i]->scope);
-        a->get[i].lane = p.lane;
-        a->get[i].timeout_ns = p.attempt_ns;
-        io_store_get(&a->get[i], c->bucket, cd_buf_str(&key[i]), 0, IO_WHOLE, NULL);
-    }
-    for (unsigned i = 0; i < a->count; i++) {
-        if (a->later[i])
-            (void)io_await(&a->get[i].op, IO_FOREVER); /* The same. */
-    }
-    for (unsigned i = 0; i < a->count; i++) {
-        if (a->later[i] && rc == 0)
-            rc = retired_take(c, a->cell[i], &a->get[i]);
-        cd_buf_deinit(&key[i]);
-    }
-    return rc;
-}
-
-/* Asks for the cells from *at on that are not known yet, as many as go at once. */
-static int asks_run(struct rec *c, struct rec_cell **cell, size_t count, size_t *at)
-{
-    struct asks *a = cd_new(struct asks);
-    for (; *at < count && a->count < REC_ASKS; ++*at) {
-        if (!cell[*at]->known)
-            a->cell[a->count++] = cell[*at];
-    }
-    int rc = prefixes_ask(c, a);
-    if (rc == 0)
-        rc = retired_ask(c, a);
-    for (unsigned i = 0; i < a->count; i++) {
-        io_list_deinit(&a->page[i]);
-        cd_buf_deinit(&a->get[i].body);
-        cd_buf_deinit(&a->prefix[i]);
-        cd_buf_deinit(&a->after[i]);
-    }
-    cd_free(a);
-    return rc == 0 ? log_rec_beat(c) : rc;
+    if (c->note->count >= REC_NOTES)
+        note_write(c);
+    log_rec_note_wait(c);
 }
 
 /* ---- One object ---- */
@@ -347,73 +202,87 @@ static int object_build(struct rec *c, struct rec_cell *cell)
     return rc;
 }
 
-/* ---- Rounds ---- */
+/* ---- All objects ---- */
 
-struct round {
-    struct rec_cell *cell[REC_PUTS];
-    struct io_store put[REC_PUTS];
-    struct cd_buf key[REC_PUTS];
-    unsigned count;
-    size_t bytes; /* Of their objects. */
+/* Objects under way, the oldest at `first`. */
+struct puts {
+    struct {
+        struct rec_cell *cell;
+        struct io_store put;
+        struct cd_buf key; /* owned */
+    } at[REC_PUTS];
+    unsigned first, count;
+    size_t bytes;
 };
 
-static void round_put(struct rec *c, struct round *r)
+/* Sends the next object of the cell; one that has no more is done with. */
+static int put_begin(struct rec *c, struct puts *p, struct rec_cell *cell)
 {
-    for (unsigned i = 0; i < r->count; i++) {
-        struct rec_cell *cell = r->cell[i];
-        struct store_policy p = store_policy_of(IO_LANE_DATA, cell->object.len);
-        row_key(&r->key[i], cell, cell->object_min, cell->object_max);
-        r->put[i].lane = p.lane;
-        r->put[i].timeout_ns = p.attempt_ns;
-        io_store_put(&r->put[i], c->bucket, cd_buf_str(&r->key[i]), cd_buf_str(&cell->object), IO_PUT_ANY,
-                     NULL);
+    int rc = object_build(c, cell);
+    if (rc != 0)
+        return rc;
+    if (cell->object.len == 0) {
+        c->r->cells++;
+        if (cell->covered != UINT64_MAX)
+            note_add(c, cell, cell->covered);
+        return 0;
     }
-    for (unsigned i = 0; i < r->count; i++)
-        (void)io_await(&r->put[i].op, IO_FOREVER); /* The op has a time limit of its own. */
+    struct store_policy policy = store_policy_of(IO_LANE_DATA, cell->object.len);
+    unsigned i = (p->first + p->count++) % REC_PUTS;
+    p->bytes += cell->object.len;
+    p->at[i].cell = cell;
+    cd_buf_clear(&p->at[i].key);
+    row_key(&p->at[i].key, cell, cell->object_min, cell->object_max);
+    p->at[i].put.lane = policy.lane;
+    p->at[i].put.timeout_ns = policy.attempt_ns;
+    io_store_put(&p->at[i].put, c->bucket, cd_buf_str(&p->at[i].key), cd_buf_str(&cell->object), IO_PUT_ANY,
+                 NULL);
+    return 0;
 }
 
-/* Ends a round: what failed is tried again alone, and every cell is as far as its object. */
-static int round_end(struct rec *c, struct round *r)
+/* The oldest has ended, or is tried again until it has; its cell goes on. With a failure before it, rc, it is
+ * only waited for. */
+static int put_end(struct rec *c, struct puts *p, int rc)
 {
+    unsigned i = p->first;
+    struct rec_cell *cell = p->at[i].cell;
+    struct io_store *put = &p->at[i].put;
+    (void)io_await(&put->op, IO_FOREVER); /* The op has a time limit of its own. */
+    bool stored = put->outcome == IO_DONE && put->op.status == IO_OK;
+    if (rc == 0 && !stored) {
+        struct store_policy policy = store_policy_of(IO_LANE_DATA, cell->object.len);
+        rc = store_retry_put(put, c->io, c->bucket, cd_buf_str(&p->at[i].key), cd_buf_str(&cell->object),
+                             &policy);
+        if (rc != 0)
+            rc = log_rec_failed(c, cd_buf_str(&p->at[i].key), rc, put->why);
+    }
+    p->first = (p->first + 1) % REC_PUTS;
+    p->count--;
+    p->bytes -= cell->object.len;
+    cd_buf_deinit(&cell->object);
+    if (rc != 0)
+        return rc;
+    cell->covered = cell->object_max;
+    return put_begin(c, p, cell);
+}
+
+static int objects_put(struct rec *c, struct rec_cell **cell, size_t count)
+{
+    struct puts *p = cd_new(struct puts);
+    size_t at = 0;
     int rc = 0;
-    for (unsigned i = 0; i < r->count; i++) {
-        struct rec_cell *cell = r->cell[i];
-        bool stored = r->put[i].outcome == IO_DONE && r->put[i].op.status == IO_OK;
-        if (rc == 0 && !stored) {
-            struct store_policy p = store_policy_of(IO_LANE_DATA, cell->object.len);
-            rc = store_retry_put(&r->put[i], c->io, c->bucket, cd_buf_str(&r->key[i]),
-                                 cd_buf_str(&cell->object), &p);
-            if (rc != 0)
-                rc = log_rec_failed(c, cd_buf_str(&r->key[i]), rc, r->put[i].why);
-        }
+    while (p->count > 0 || (rc == 0 && at < count)) {
+        while (rc == 0 && at < count && p->count < REC_PUTS && p->bytes < OBJECT_BYTES)
+            rc = put_begin(c, p, cell[at++]);
+        if (p->count > 0)
+            rc = put_end(c, p, rc);
         if (rc == 0)
-            cell->covered = cell->object_max;
-        cd_buf_deinit(&cell->object);
-        cd_buf_deinit(&r->key[i]);
+            rc = log_rec_beat(c);
     }
+    for (unsigned i = 0; i < REC_PUTS; i++)
+        cd_buf_deinit(&p->at[i].key);
+    cd_free(p);
     return rc;
-}
-
-/* One object of each of the cells from *at on, as many as go at once. */
-static int round_run(struct rec *c, struct rec_cell **cell, size_t count, size_t *at)
-{
-    struct round *r = cd_new(struct round);
-    int rc = 0;
-    for (; *at < count && r->count < REC_PUTS && r->bytes < OBJECT_BYTES && rc == 0; ++*at) {
-        rc = object_build(c, cell[*at]);
-        if (rc == 0 && cell[*at]->object.len > 0) {
-            r->bytes += cell[*at]->object.len;
-            r->cell[r->count++] = cell[*at];
-        }
-    }
-    if (rc == 0) {
-        round_put(c, r);
-        rc = round_end(c, r);
-    }
-    for (unsigned i = 0; i < r->count; i++)
-        cd_buf_deinit(&r->cell[i]->object);
-    cd_free(r);
-    return rc == 0 ? log_rec_beat(c) : rc;
 }
 
 /* Cells with rows in this window, in the order of their keys. */
@@ -431,27 +300,17 @@ static struct rec_cell **cells_of_window(struct rec *c, size_t *count)
 
 static int fold_cells(struct rec *c, struct rec_cell **cell, size_t count)
 {
-    int rc = 0;
-    for (size_t at = 0; at < count && rc == 0;)
-        rc = asks_run(c, cell, count, &at);
+    int rc = log_rec_reach(c, cell, count);
     if (CD_PLANT("recover.early-checkpoint")) {
         for (size_t i = 0; i < count && rc == 0; i++)
-            rc = note_add(c, cell[i], cell[i]->row[cell[i]->count - 1].e.max_txid);
-        rc = rc == 0 ? notes_end(c) : rc;
+            note_add(c, cell[i], cell[i]->row[cell[i]->count - 1].e.max_txid);
+        notes_end(c);
     }
-    for (bool more = true; more && rc == 0;) {
-        more = false;
-        for (size_t at = 0; at < count && rc == 0;)
-            rc = round_run(c, cell, count, &at);
-        for (size_t i = 0; i < count && !more; i++)
-            more = cell[i]->next < cell[i]->count;
-    }
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        c->r->cells++;
-        if (cell[i]->covered != UINT64_MAX)
-            rc = note_add(c, cell[i], cell[i]->covered);
-    }
-    return rc == 0 ? notes_end(c) : rc;
+    if (rc == 0)
+        rc = objects_put(c, cell, count);
+    if (rc == 0)
+        notes_end(c);
+    return rc;
 }
 
 int log_rec_fold(struct rec *c)

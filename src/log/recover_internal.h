@@ -9,9 +9,10 @@
 #include "ltx/ltx.h"
 #include "store/retry.h"
 
-#define REC_GETS 32u
-#define REC_PUTS 64u
+#define REC_GETS 64u /* At once, as the next two. */
+#define REC_PUTS 128u
 #define REC_ASKS 64u
+#define REC_SLOTS 1024u /* Of a window. */
 #define REC_NOTES 32u /* Cells, at least, of a checkpoint. */
 
 /* How a step ends beside 0, go on, and IO_CANCELED. */
@@ -78,7 +79,9 @@ struct rec {
     uint64_t missing;
     int missing_status;
     struct store_recovered *note; /* Cells completed since the last checkpoint. */
-    uint64_t notes; /* Checkpoints written. */
+    uint64_t notes; /* Checkpoints written, */
+    struct io_store note_put; /* and the one that is being written: */
+    struct cd_buf note_key, note_body;
     char claim_id[STORE_SESSION_MAX + 1];
 };
 
@@ -92,6 +95,7 @@ struct rec_key {
 
 /* recover.c */
 uint64_t log_recoverer_window(const struct log_recoverer *rr);
+unsigned log_recoverer_page(const struct log_recoverer *rr);
 int log_rec_end(struct rec *c, enum log_recover_end end, const char *format, ...)
     CD_PRINTF(3, 4); /* REC_ENDED */
 int log_rec_failed(struct rec *c, struct cd_str key, int status,
@@ -129,15 +133,19 @@ int log_rec_get(struct rec *c, struct cd_str key, const uint8_t *sha256, struct 
 /* recover_fold.c: brings the rows of all cells of the window into their prefixes, and forgets them. */
 int log_rec_fold(struct rec *c);
 int log_rec_notes_read(struct rec *c); /* The checkpoints of earlier passes. */
+void log_rec_note_wait(struct rec *c); /* Until no checkpoint of ours is being written. */
 struct rec_cell *log_rec_cell_of(struct rec *c, struct cd_str scope, uint64_t epoch);
+
+/* recover_reach.c: covered of those cells of which it is not known. */
+int log_rec_reach(struct rec *c, struct rec_cell **cell, size_t count);
 
 /* merge.c. In a fiber: merges segments into out, which was empty, without holding the loop up. opts may be
  * NULL. */
 CD_MUST_USE int log_merge(struct io *io, const struct ltx_file *file, size_t count,
                           const struct ltx_merge_opts *opts, struct cd_buf *out, struct cd_buf *why);
 
-/* clean.c: how many of the keys, from the first on, are gone. At most 16. */
-#define LOG_DELETES 16u
+/* clean.c: how many of the keys, from the first on, are gone. At most 64. */
+#define LOG_DELETES 64u
 unsigned log_delete_some(struct io_bucket *bucket, struct cd_buf *key, unsigned count);
 
 #endif

@@ -103,7 +103,15 @@ static int slot_missed(struct rec *c, struct window *w, size_t i, int status, co
     return 0;
 }
 
-/* Reads what was asked for in one go; each that fails is tried again alone. */
+static void slot_ask(struct rec *c, struct io_store *get, struct cd_buf *key, uint64_t slot)
+{
+    log_slot_key(key, c->session, slot);
+    get->lane = IO_LANE_DATA;
+    get->timeout_ns = store_policy_of(IO_LANE_DATA, LOG_SLOT_BYTES_MAX).attempt_ns;
+    io_store_get(get, c->bucket, cd_buf_str(key), 0, IO_WHOLE, NULL);
+}
+
+/* Asks for all, REC_GETS at once; each that fails is tried again alone. */
 static int window_read(struct rec *c, struct window *w, uint64_t first, size_t count)
 {
     struct io_store *get = cd_alloc(count * sizeof *get);
@@ -115,15 +123,12 @@ static int window_read(struct rec *c, struct window *w, uint64_t first, size_t c
     w->open = cd_alloc(count * sizeof *w->open);
     w->missed = cd_alloc(count * sizeof *w->missed);
     w->first = first;
+    for (size_t i = 0; i < count && i < REC_GETS; i++)
+        slot_ask(c, &get[i], &key[i], first + i);
     for (size_t i = 0; i < count; i++) {
-        log_slot_key(&key[i], c->session, first + i);
-        get[i].lane = IO_LANE_DATA;
-        get[i].timeout_ns = store_policy_of(IO_LANE_DATA, LOG_SLOT_BYTES_MAX).attempt_ns;
-        io_store_get(&get[i], c->bucket, cd_buf_str(&key[i]), 0, IO_WHOLE, NULL);
-    }
-    for (size_t i = 0; i < count; i++)
-        (void)io_await(&get[i].op, IO_FOREVER);
-    for (size_t i = 0; i < count; i++) {
+        (void)io_await(&get[i].op, IO_FOREVER); /* The op has a time limit of its own. */
+        if (i + REC_GETS < count)
+            slot_ask(c, &get[i + REC_GETS], &key[i + REC_GETS], first + i + REC_GETS);
         if (get[i].op.status == IO_OK) {
             w->body[i] = cd_buf_move(&get[i].body);
             w->open[i] =
@@ -284,9 +289,19 @@ static int slot_take(struct rec *c, const struct log_slot *s)
     return 0;
 }
 
+/* Others of the loop come in between. */
+static int yield_turn(struct io *io)
+{
+    struct io_op op = {0};
+    io_defer(&op, io, IO_OK, NULL);
+    return io_await(&op, IO_FOREVER);
+}
+
 static int window_take(struct rec *c, struct window *w, uint64_t *end)
 {
     for (size_t i = 0; i < w->count; i++) {
+        if (i % REC_GETS == REC_GETS - 1 && yield_turn(c->io) != IO_OK)
+            return IO_CANCELED;
         if (!w->open[i] && w->missed[i] != 0) { /* The next one tells which batches it had. */
             c->missing_status = c->missing == 0 ? w->missed[i] : c->missing_status;
             c->missing = c->missing == 0 ? w->first + i : c->missing;
@@ -355,7 +370,7 @@ static size_t window_size(const struct rec *c, uint64_t slot, uint64_t end)
 {
     uint64_t bytes = 0;
     size_t n = 0;
-    while (slot + n < end && n < REC_GETS) {
+    while (slot + n < end && n < REC_SLOTS) {
         size_t at = log_listed_find(&c->listed, slot + n);
         bytes += at == SIZE_MAX ? 0 : c->listed.size[at];
         if (n > 0 && bytes > log_recoverer_window(c->rr))

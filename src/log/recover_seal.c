@@ -125,26 +125,39 @@ struct heads {
     size_t from, count; /* head[0] is that of listed.slot[from]. */
 };
 
+/* Asked for in one go; each that fails is tried again alone. */
 static int heads_read_some(struct rec *c, struct heads *h, size_t at, size_t n)
 {
     struct io_store *get = cd_alloc(n * sizeof *get);
+    struct cd_buf *key = cd_alloc(n * sizeof *key);
     struct store_policy p = store_policy_of(IO_LANE_LOG, 0);
     int rc = 0;
+    p.retries = 2;
+    for (size_t i = 0; i < n; i++) {
+        log_slot_key(&key[i], c->session, c->listed.slot[h->from + at + i]);
+        get[i].lane = p.lane;
+        get[i].timeout_ns = p.attempt_ns;
+        io_store_get(&get[i], c->bucket, cd_buf_str(&key[i]), 0, LOG_SLOT_HEAD_SIZE, NULL);
+    }
+    for (size_t i = 0; i < n; i++)
+        (void)io_await(&get[i].op, IO_FOREVER); /* The op has a time limit of its own. */
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct cd_buf key = {0};
-        log_slot_key(&key, c->session, c->listed.slot[h->from + at + i]);
-        p.retries = 2;
-        rc = store_retry_get(&get[i], c->io, c->bucket, cd_buf_str(&key), 0, LOG_SLOT_HEAD_SIZE, &p);
+        rc = get[i].op.status;
+        if (store_may_retry(rc))
+            rc = store_retry_get(&get[i], c->io, c->bucket, cd_buf_str(&key[i]), 0, LOG_SLOT_HEAD_SIZE, &p);
         if (rc == IO_OK)
             h->read[at + i] = log_slot_head_read(&h->head[at + i], cd_buf_str(&get[i].body), NULL) == 0;
-        else if (rc != IO_NOENT && rc != IO_EOF)
-            rc = log_rec_failed(c, cd_buf_str(&key), rc, get[i].why);
-        if (rc == IO_NOENT || rc == IO_EOF)
+        else if (rc == IO_NOENT || rc == IO_EOF)
             rc = 0; /* Not there, or empty: as if it could not be read. */
-        cd_buf_deinit(&key);
+        else
+            rc = log_rec_failed(c, cd_buf_str(&key[i]), rc, get[i].why);
+    }
+    for (size_t i = 0; i < n; i++) {
+        cd_buf_deinit(&key[i]);
         cd_buf_deinit(&get[i].body);
     }
     cd_free(get);
+    cd_free(key);
     return rc;
 }
 

@@ -366,11 +366,11 @@ static void racer_boot(struct io *io, void *arg)
     struct racer *r = arg;
     char session[STORE_SESSION_MAX + 1];
     (void)snprintf(session, sizeof session, "node_%c/%064x", 'b' + (int)(r - r->l->of), ++r->n);
-    r->rr =
-        log_recoverer_new(&(struct log_recoverer_opts){.io = io,
-                                                       .bucket = sim_bucket(io, ""),
-                                                       .session = cd_str(session),
-                                                       .window_bytes = r->l->opts.unfolded ? 1500 : 6000});
+    r->rr = log_recoverer_new(&(struct log_recoverer_opts){.io = io,
+                                                           .bucket = sim_bucket(io, ""),
+                                                           .session = cd_str(session),
+                                                           .window_bytes = r->l->opts.unfolded ? 1500 : 6000,
+                                                           .page = 1 + (unsigned)(r->l->opts.seed % 5)});
     (void)io_spawn(io, "recover", racer_flow, r);
 }
 

@@ -21,6 +21,7 @@ static const struct planted {
     {"recover.skips-slot", "B34", "C-SEAL C-WAKE", {.rotten = true}},
     {"recover.list-error-is-empty", "B36", "C-SETTLE", {.listless = true}},
     {"recover.early-checkpoint", "B37", "C-SEAL", {.slots = 60, .unfolded = true}},
+    {"recover.page-is-all", "", "C-SETTLE", {.slots = 60}},
     {"recover.no-claim", "B38", "C-LOG", {.faults = false}},
     {"recover.past-the-seal", "B86", "C-EPOCH C-SETTLE", {.holes = true, .racers = true}},
     {"recover.hole-sealed", "B90", "C-LOG", {.lost = true}},
