@@ -278,7 +278,10 @@ void js_report(struct js_entry *e, const char *where)
 static void limit_text(struct js_worker *w, struct cd_buf *out)
 {
     if (js_heap_state_of(w->js) == JS_HEAP_EXHAUSTED)
-        cd_buf_addf(out, "Its heap reached %u MiB (CELLD_HEAP_LIMIT_MB).", (unsigned)(w->heap_limit >> 20));
+        cd_buf_addf(out,
+                    "Its heap may take %u MiB (CELLD_HEAP_LIMIT_MB), and its array buffers and WebAssembly "
+                    "memories four times as much.",
+                    (unsigned)(w->heap_limit >> 20));
     else if (w->loaded)
         cd_buf_addf(out, "One turn of JavaScript may run for %u seconds; that limit is fixed.",
                     (unsigned)(JS_TURN_MAX_NS / IO_SEC(1)));

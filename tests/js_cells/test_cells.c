@@ -368,8 +368,9 @@ static void test_an_exhausted_isolate_takes_its_cells_with_it(void **state)
     rig_cell(&r, &a, SCOPE("A"));
     rig_cell(&r, &b, SCOPE("A"));
     rig_alarm(&r, &a, 1, 0);
-    rig_log_is(&r.log, "uncaught runtime: Error: Worker exceeded memory limit. Its heap reached 16 MiB "
-                       "(CELLD_HEAP_LIMIT_MB).\n");
+    rig_log_is(&r.log, "uncaught runtime: Error: Worker exceeded memory limit. Its heap may take 16 MiB "
+                       "(CELLD_HEAP_LIMIT_MB), and its array buffers and WebAssembly memories four times "
+                       "as much.\n");
     rig_log_is(&a.log, "started\nabort: Durable Object's isolate exceeded its memory limit and was reset.\n");
     rig_log_is(&b.log, "started\nabort: Durable Object's isolate exceeded its memory limit and was reset.\n");
     rig_stop(&r, &a, CELL_STOP_RESET, "memory");
