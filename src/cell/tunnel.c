@@ -199,7 +199,9 @@ static void tunnel_write(struct tunnel *t)
         cell_frame_add(&t->waiting, CELL_FRAME_END, 0, (struct cd_str){0});
     }
     if (t->waiting.len == 0) {
-        if (h->stopping)
+        /* One that serves has said END, and who connected closes: calls may be under way to us, and a
+         * connection that is closed with bytes unread can lose that last word. */
+        if (h->stopping && !serves(t) && t->wires.count == 0)
             tunnel_close(t, false, "the node is stopping");
         return;
     }
@@ -479,7 +481,7 @@ static void close_all(struct cell_tunnels *h, bool abort)
         else if (abort)
             tunnel_close(t, true, "the node is stopping");
         else
-            tunnel_write(t); /* Closes it when nothing is left. */
+            tunnel_write(t); /* It ends when nothing is left, or when the time is up. */
     }
     flush_posts(h);
 }
@@ -602,13 +604,38 @@ void cell_tunnels_start(struct cell_tunnels *h, const struct cell_tunnels_opts *
     h->o = *o;
 }
 
-bool cell_tunnels_accept(struct cell_tunnels *h, struct io *io, struct io_stream *stream, struct cd_buf *rest)
+/* Says the last word at once, and waits until it was heard (tunnel_write has why): no call has started. */
+static void turn_away(struct io *io, struct io_stream *stream)
+{
+    struct cd_buf end = {0};
+    struct io_read read = {0};
+    struct io_op closed = {0};
+    uint64_t until = io_now_ns(io) + FINISH_NS;
+    cell_frame_add(&end, CELL_FRAME_END, 0, (struct cd_str){0});
+    struct cd_str part = cd_buf_str(&end);
+    struct io_write write = {.part = &part, .parts = 1};
+    CD_MARK("cell.tunnel_turned_away");
+    io_stream_write(stream, &write, NULL);
+    int rc = io_await(&write.op, until);
+    while (rc == IO_OK) {
+        read.buf = NULL;
+        io_stream_read(stream, &read, NULL);
+        rc = io_await(&read.op, until);
+    }
+    io_stream_close(stream, rc != IO_EOF, &closed, NULL);
+    (void)io_await(&closed, IO_FOREVER); /* Closing ends by itself. */
+    cd_buf_deinit(&end);
+}
+
+void cell_tunnels_accept(struct cell_tunnels *h, struct io *io, struct io_stream *stream, struct cd_buf *rest)
 {
     CD_ASSERT(h->o.io == io); /* A node that serves has been started. */
-    if (h->stopping)
-        return false;
-    opened(tunnel_new(h), stream, rest);
-    return true;
+    if (!h->stopping) {
+        opened(tunnel_new(h), stream, rest);
+        return;
+    }
+    cd_buf_deinit(rest);
+    turn_away(io, stream);
 }
 
 void cell_tunnels_stop(struct cell_tunnels *h, struct io *io, bool at_once, struct io_op *op,

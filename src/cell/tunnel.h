@@ -39,11 +39,12 @@ void cell_tunnels_free(struct cell_tunnels *t); /* NULL is fine. */
 void cell_tunnels_start(struct cell_tunnels *t, const struct cell_tunnels_opts *o);
 /* The same over the peer calls of a node that has just been started: the endpoint, and dialing. */
 void cell_tunnels_join(struct cell_tunnels *t, struct io *io, struct fleet_node *n);
-/* A stream that another node asked for: it is ours from now on, and rest (emptied) is what came behind.
- * False: we are stopping, and it is still the caller's. */
-CD_MUST_USE bool cell_tunnels_accept(struct cell_tunnels *t, struct io *io, struct io_stream *stream,
-                                     struct cd_buf *rest);
-/* When the shards are closed: sends what is left to send, for a second at most, and closes all. at_once: of a
+/* In a fiber. A stream that another node asked for: it is ours from now on, and rest (emptied) is what came
+ * behind. When we are stopping, the other node hears that none of its calls started, for a second at most. */
+void cell_tunnels_accept(struct cell_tunnels *t, struct io *io, struct io_stream *stream,
+                         struct cd_buf *rest);
+/* When the shards are closed: sends what is left to send, waits for the calls that are left, for a
+ * second at most, and closes all. at_once: of a
  * crash. done comes when nothing is open. Once; also when it was never started. */
 void cell_tunnels_stop(struct cell_tunnels *t, struct io *io, bool at_once, struct io_op *op,
                        io_done_fn *done);

@@ -17,12 +17,7 @@ static void answer(void *arg, struct fleet_peer_request *r)
 
 static void upgraded(void *arg, struct fleet_peer_request *r, struct io_stream *stream, struct cd_buf *rest)
 {
-    struct io_op op = {0};
-    if (cell_tunnels_accept(arg, r->io, stream, rest))
-        return;
-    cd_buf_deinit(rest);
-    io_stream_close(stream, true, &op, NULL);
-    (void)io_await(&op, IO_FOREVER); /* Closing ends by itself. */
+    cell_tunnels_accept(arg, r->io, stream, rest);
 }
 
 static int dial(void *arg, struct cell_dial *d)

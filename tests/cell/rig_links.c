@@ -47,7 +47,7 @@ static void accept_flow(void *arg)
         io_accept(&l->listener, &s, &op, NULL);
         if (io_await(&op, IO_FOREVER) != IO_OK)
             break;
-        assert_true(cell_tunnels_accept(l->tunnels, io, &s, &rest));
+        cell_tunnels_accept(l->tunnels, io, &s, &rest);
     }
     l->accepting = NULL;
 }
@@ -91,27 +91,35 @@ static void ignore(struct io_op *op, int status)
     (void)op, (void)status;
 }
 
+static void stop_tunnels(struct io *io, void *arg)
+{
+    struct link *l = arg;
+    if (l->tunnels != NULL && l->stop.done == NULL)
+        cell_tunnels_stop(l->tunnels, io, false, &l->stop, stopped);
+}
+
 static void stop_links(struct io *io, void *arg)
 {
     struct link *l = arg;
-    if (l->tunnels == NULL || l->stop.done != NULL)
+    if (l->tunnels == NULL || l->close.done != NULL)
         return;
     io_listener_close(&l->listener, &l->close, ignore);
-    cell_tunnels_stop(l->tunnels, io, false, &l->stop, stopped);
+    stop_tunnels(io, l);
 }
 
 void rig_links_unwind(struct io *io, unsigned node)
 {
     struct link *l = &links[node];
-    if (l->tunnels == NULL || l->stop.done != NULL)
+    if (l->tunnels == NULL || l->close.done != NULL)
         return;
     io_listener_close(&l->listener, &l->close, ignore);
-    cell_tunnels_stop(l->tunnels, io, true, &l->stop, stopped);
+    if (l->stop.done == NULL)
+        cell_tunnels_stop(l->tunnels, io, true, &l->stop, stopped);
 }
 
-void rig_links_stop_other(void)
+void rig_links_stop_other(bool listening)
 {
-    sim_in_loop(rig.other.node, 0, stop_links, &links[1]);
+    sim_in_loop(rig.other.node, 0, listening ? stop_tunnels : stop_links, &links[1]);
 }
 
 void rig_links_stop(void)

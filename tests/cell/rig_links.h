@@ -12,7 +12,7 @@ void rig_links_start(void); /* Of n, which runs already. */
 /* Without rig_links_new these do nothing. */
 void rig_links_boot(struct io *io, unsigned node);
 void rig_links_unwind(struct io *io, unsigned node);
-void rig_links_stop_other(void); /* That of m begins. */
+void rig_links_stop_other(bool listening); /* That of m begins. listening: it still takes connections. */
 void rig_links_stop(void); /* Both, as far as they run, and until they are closed. */
 void rig_links_free(void);
 

@@ -118,12 +118,48 @@ static void test_a_call_on_its_way_to_a_node_that_stops_goes_to_the_next(void **
     rig_hang_up(before);
     rig_run(200);
     struct call *c = rig_call("C:1", "add 10");
-    rig_links_stop_other(); /* It closes the tunnel before the call arrives. */
+    rig_links_stop_other(false); /* Its last word is under way before the call arrives. */
     rig_run(100);
     assert_false(c->closed);
     fake.owner = NULL; /* It has handed its cells over. */
     rig_run(3000);
     assert_string_equal(c->got, "10 ");
+    rig_free();
+}
+
+/* Its listener is there to the end, and takes tunnels until then. */
+static void test_a_tunnel_to_a_node_that_stops_is_told_that_nothing_started(void **state)
+{
+    (void)state;
+    rig_open_two();
+    rig_links_stop_other(true);
+    rig_run(100);
+    struct call *c = rig_call("C:1", "add 10");
+    rig_send(c, "add 1");
+    rig_run(300);
+    assert_true(rig.dials > 1); /* It was tried, and is tried again. */
+    assert_false(c->closed);
+    fake.owner = NULL;
+    rig_run(3000);
+    assert_string_equal(c->got, "10 11 ");
+    rig_free();
+}
+
+/* A call that has started has a second to come to its end. */
+static void test_a_node_that_stops_does_not_cut_the_calls_that_end(void **state)
+{
+    (void)state;
+    rig_open_two();
+    struct call *c = rig_call("C:1", "add 1");
+    rig_run(200);
+    rig_links_stop_other(false);
+    rig_send(c, "add 2");
+    rig_run(200);
+    assert_string_equal(c->got, "1 3 ");
+    assert_false(c->closed);
+    rig_send(c, "end");
+    rig_run(200);
+    assert_true(c->closed && c->why[0] == '\0');
     rig_free();
 }
 
@@ -289,6 +325,8 @@ CD_TESTS(tunnel, cmocka_unit_test(test_a_call_of_another_nodes_cell_is_answered_
          cmocka_unit_test(test_a_call_that_an_owner_took_along_is_not_made_again),
          cmocka_unit_test(test_calls_wait_for_an_owner_that_cannot_be_reached_and_go_to_the_next),
          cmocka_unit_test(test_a_call_on_its_way_to_a_node_that_stops_goes_to_the_next),
+         cmocka_unit_test(test_a_tunnel_to_a_node_that_stops_is_told_that_nothing_started),
+         cmocka_unit_test(test_a_node_that_stops_does_not_cut_the_calls_that_end),
          cmocka_unit_test(test_a_call_that_finds_no_owner_ends_with_its_deadline_and_may_be_made_again),
          cmocka_unit_test(test_an_owner_that_says_nothing_ends_the_call_for_good),
          cmocka_unit_test(test_a_call_ends_when_its_owner_gives_no_sign_of_life),
