@@ -618,6 +618,7 @@ int cli_serve(struct cli *c)
     cell_tunnels_free(s->tunnels);
     cell_router_free(s->router);
     cd_map_deinit(&s->hints);
+    cli_reload_free(s);
     cd_free(s->data_dir);
     cd_buf_deinit(&s->advertise);
     cd_buf_deinit(&s->failure);

@@ -108,6 +108,7 @@ void cli_serve_cells_close(struct shard *shard, void (*done)(struct shard *shard
         return;
     }
     shard->on_cells_closed = done;
+    cli_reload_note(shard);
     /* The listener has stopped: who waited for an answer had his time. */
     cell_shard_close(shard->cells, io_now_ns(shard->io), &shard->cells_closed, on_closed);
 }
@@ -308,6 +309,7 @@ void cli_serve_node_stop(struct serve *s)
     (void)io_await(&op, IO_FOREVER); /* The log's own bounds end it. */
     cell_handoff_free(s->handoff);
     s->handoff = NULL;
+    cli_reload_leave(s);
     fleet_node_free(s->node);
     s->node = NULL;
 }

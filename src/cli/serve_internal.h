@@ -15,6 +15,7 @@ struct cell_keeper;
 struct cell_router;
 struct cell_shard;
 struct cell_tunnels;
+struct cli_reload;
 struct fleet_node;
 struct js_cells;
 struct js_splices;
@@ -43,6 +44,7 @@ struct shard {
     struct io_op cells_closed;
     void (*on_cells_closed)(struct shard *shard);
     bool stopping;
+    struct cd_buf residents; /* For its next process: serve_reload.c */
     struct cd_list waiting; /* Requests over CELLD_MAX_REQUESTS: serve_admit.c */
     unsigned waiters; /* How many. Atomic. */
     struct io_op look_op;
@@ -86,6 +88,7 @@ struct serve {
     bool adopting; /* One at a time. */
     bool ready; /* Atomic: it has said that it serves, and goes on saying so. */
     struct io_fiber *gate; /* Until then; NULL: it does not run. */
+    struct cli_reload *reload; /* owned; NULL: it did not begin. */
     struct io_fiber *poller; /* Looks for new deployments; NULL: it does not run. */
     /* Questions to shards: control loop only. */
     unsigned asked;
@@ -114,6 +117,14 @@ void cli_serve_node_stop(struct serve *s);
 uint64_t cli_serve_activations(const struct serve *s); /* CELLD_ACTIVATIONS, of the whole node. */
 /* On the control loop, when the node is announced: looks until it may say that it serves (serve_ready.c). */
 void cli_serve_ready_start(struct serve *s);
+/* A node that is told to come back (serve_reload.c). On a shard, before its cells close: which it has. */
+void cli_reload_note(struct shard *shard);
+/* On the control loop, between the node's stop and its end: all of them, if its log was sealed. */
+void cli_reload_leave(struct serve *s);
+/* In a fiber, once cells can be served: activates what the process before this one had. */
+void cli_reload_begin(struct serve *s);
+bool cli_reload_over(const struct serve *s);
+void cli_reload_free(struct serve *s);
 /* On any loop, as long as the node does not drain. */
 bool cli_serve_healthy(const struct serve *s, struct io *io);
 /* On the control loop, when a generation is served: wakes the cells that were hinted at before. */

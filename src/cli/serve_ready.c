@@ -19,6 +19,10 @@ static const char *closed(struct serve *s, bool *successor)
         return "deployment";
     if (!load->confirmed)
         return "inventory";
+    if (s->reload == NULL)
+        cli_reload_begin(s);
+    if (!cli_reload_over(s))
+        return "reload";
     if (self->sole || cli_num(&s->c->settings, CLI_SET_READY_FLEET_GATE_MS) == 0)
         return NULL;
     const struct fleet_gate g = {.io = s->control,

@@ -354,6 +354,11 @@ void fleet_lease_stop(struct fleet_lease *l, struct io_op *op, io_done_fn *done)
     (void)step(l, &e);
 }
 
+struct cd_str fleet_lease_predecessor(const struct fleet_lease *l)
+{
+    return cd_buf_str(&l->predecessor);
+}
+
 void fleet_lease_free(struct fleet_lease *l)
 {
     if (l == NULL)

@@ -39,6 +39,8 @@ void fleet_lease_start(struct fleet_lease *l); /* Acquires, then renews, until s
 /* Ends renewing and authority without a fence or a write (a closed session; its lease runs out). The lease is
  * idle when done comes. */
 void fleet_lease_stop(struct fleet_lease *l, struct io_op *op, io_done_fn *done);
+/* The session of the record that was there before ours; empty: there was none. Once it is held. */
+struct cd_str fleet_lease_predecessor(const struct fleet_lease *l);
 void fleet_lease_free(struct fleet_lease *l); /* Stopped, or never started. NULL is fine. */
 
 /* Records log in the lease. Ends with IO_OK when a write with it, or with a newer publication, was applied;

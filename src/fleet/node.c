@@ -449,3 +449,13 @@ struct log_folder *fleet_node_folder(struct fleet_node *n)
 {
     return n->folder;
 }
+
+struct cd_str fleet_node_predecessor(const struct fleet_node *n)
+{
+    return n->lease == NULL ? (struct cd_str){0} : fleet_lease_predecessor(n->lease);
+}
+
+bool fleet_node_sealed(const struct fleet_node *n)
+{
+    return n->sealed;
+}

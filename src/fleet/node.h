@@ -75,6 +75,10 @@ struct fleet_peer_client *fleet_node_caller(struct fleet_node *n);
 const struct fleet_secret *fleet_node_secret(const struct fleet_node *n);
 /* What the hook load tells is written to the lease at once (9.2). On the control loop. */
 void fleet_node_refresh(struct fleet_node *n);
+/* The session whose record this node's lease replaced; empty: there was none. From ready on. */
+struct cd_str fleet_node_predecessor(const struct fleet_node *n);
+/* After the stop: whether the log was sealed, so that all that this session proved is in the prefixes. */
+bool fleet_node_sealed(const struct fleet_node *n);
 /* After every cell and every feed of the log was closed: seals the log where nothing is missing in the
  * prefixes (9.3), else leaves it to recovery, and ends the lease. Also while it still starts, or after a
  * halt. Once. */

@@ -53,7 +53,7 @@ struct fleet_node {
     struct io_signal changed; /* The lease was acquired, a fiber ended. */
     struct io_op *stop; /* Of fleet_node_stop. */
     struct io_op closing; /* Of what is being closed. */
-    bool ready, halted, peers_stopped, caller_stopped, lease_stopped, over;
+    bool ready, halted, sealed, peers_stopped, caller_stopped, lease_stopped, over;
 };
 
 /* Tells once why this node cannot go on. */

@@ -47,6 +47,7 @@ static void seal(struct fleet_node *n)
         log_seal(n->log, &op, NULL);
         rc = io_await(&op, io_now_ns(io) + FLUSH_NS);
     }
+    n->sealed = rc == IO_OK;
     if (rc != IO_OK)
         cd_event(io, CD_WARN, "log_left_open", CD_Z("step", what), CD_Z("status", cd_err_text(rc)),
                  CD_S("error", cd_buf_str(&why)));

@@ -1,6 +1,8 @@
 // e2e/cells_handoff.cjs BIN CELLD: nodes on one bucket that are told to end while others serve: what they had is handed over, so
 // nobody waits for a lease to end, and no write is lost. fleet.md 9.2.
 'use strict';
+const fs = require('node:fs');
+const path = require('node:path');
 const { check, equal, ok, until, run } = require('./harness.cjs');
 const { project, deploy, node, fresh, LEDGER, Ledger, ask } = require('./cells_nodes.cjs');
 
@@ -74,5 +76,36 @@ check('two nodes that end at once: the third one has it all', async () => {
     c.child.kill('SIGTERM');
     equal(await c.exited, 0, c.stderr);
 }, 90);
+
+check('a node that is told to come back has its objects there before it says that it serves', async () => {
+    const bucket = `file://${fresh('bucket')}`, work = fresh('work');
+    const env = { CELLD_TTL_MS: '20000', CELLD_LOG: 'info' };
+    await deploy(project(LEDGER, ['Ledger']), bucket);
+    const ledger = new Ledger(['a', 'b', 'c']);
+    const end = async (program) => {
+        const [, port] = program.stdout.match(/internal listening on [\d.]+:(\d+)/);
+        equal((await ask(Number(port), '/shutdown?handoff=preserve', { method: 'POST' })).status, 200);
+        equal(await program.exited, 0, program.stderr);
+    };
+    const first = await node(bucket, { work, env }).ready();
+    for (const name of ledger.names) equal((await ledger.write(first.ask, name)).status, 200);
+    await end(first);
+    const marker = path.join(work, 'reload.json');
+    equal(JSON.parse(fs.readFileSync(marker, 'utf8')).cells.length, 3);
+    const second = await node(bucket, { work, env }).ready();
+    await until(async () => (await second.ask('/.well-known/celld/health')).status === 200, 'it serves', 15000);
+    ok(/reload_resumed.*cells=3 failed=0/.test(second.stdout + second.stderr), second.stdout + second.stderr);
+    ok(!fs.existsSync(marker), 'the marker is used up');
+    await ledger.check(second.ask);
+    await end(second);
+    // Of another life: it is not for us.
+    const words = JSON.parse(fs.readFileSync(marker, 'utf8'));
+    fs.writeFileSync(marker, JSON.stringify({ ...words, generation: 'x'.repeat(words.generation.length) }));
+    const third = await node(bucket, { work, env }).ready();
+    await until(async () => (await third.ask('/.well-known/celld/health')).status === 200, 'it serves', 15000);
+    ok(/reload_marker.*another session/.test(third.stdout + third.stderr) && !fs.existsSync(marker), third.stdout + third.stderr);
+    await ledger.check(third.ask);
+    await third.stop();
+}, 60);
 
 run();
