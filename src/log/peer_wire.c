@@ -141,6 +141,16 @@ int log_append_answer_read(struct log_append_answer *a, struct cd_str body)
     return rc;
 }
 
+bool log_append_heard(const struct log_append_answer *a, uint64_t log_epoch, uint64_t first_batch,
+                      uint64_t last)
+{
+    if (a->ok)
+        return true;
+    if (last < first_batch)
+        return a->epoch < log_epoch;
+    return a->epoch == log_epoch && a->end >= last; /* It had come before. */
+}
+
 void log_seal_ask_write(struct cd_buf *to, struct cd_str leader, uint64_t log_epoch)
 {
     struct cd_json_out j;

@@ -33,6 +33,12 @@ struct log_append_answer {
 };
 void log_append_answer_write(struct cd_buf *to, const struct log_append_answer *a);
 CD_MUST_USE int log_append_answer_read(struct log_append_answer *a, struct cd_str body);
+/* Whether it is what a member answers that does well. last: the last batch that the member has with this
+ * append, first_batch - 1 while it has none. Then the append is an idle probe of a member that adopts the log
+ * epoch with the first batch: it refuses, and that it holds an older epoch, or none, only says that it is
+ * alive. */
+bool log_append_heard(const struct log_append_answer *a, uint64_t log_epoch, uint64_t first_batch,
+                      uint64_t last);
 
 void log_seal_ask_write(struct cd_buf *to, struct cd_str leader, uint64_t log_epoch);
 /* leader is a session of at most STORE_SESSION_MAX bytes; out has one more. */

@@ -120,7 +120,7 @@ static struct append *collect(struct ship *s, struct ship_lane *lane)
 
 /* ---- One append ---- */
 
-/* NONE: the member has everything up to the append's last batch. */
+/* NONE: the member has everything up to the append's last batch, if that is one of this log epoch. */
 static enum log_evict call(const struct copy *k, const char **why, bool *timed_out)
 {
     struct ship_lane *lane = k->lane;
@@ -144,8 +144,7 @@ static enum log_evict call(const struct copy *k, const char **why, bool *timed_o
     } else if (log_append_answer_read(&a, cd_buf_str(&c.answer)) != 0) {
         e = LOG_EVICT_UNABLE;
         *why = "its answer cannot be read";
-    } else if (!a.ok &&
-               !(a.epoch == s->log_epoch && a.end >= k->append->last && k->append->last >= s->first_batch)) {
+    } else if (!log_append_heard(&a, s->log_epoch, s->first_batch, k->append->last)) {
         *why = "it refused";
     } else {
         e = LOG_EVICT_NONE;

@@ -236,6 +236,41 @@ static void test_a_node_that_hears_nobody_suspects_itself_and_asks_around(void *
     town_close(&t);
 }
 
+static uint64_t log_epoch_of(const struct town_node *n)
+{
+    struct log_numbers k;
+    log_numbers(fleet_node_log(n->node), &k);
+    return k.log_epoch;
+}
+
+static void test_a_quiet_fleet_keeps_its_ensemble_and_misses_who_is_gone(void **state)
+{
+    (void)state;
+    struct town t;
+    bool is;
+    open_town(&t, 8, true);
+    struct town_node *w = ship(&t), *other = another(w);
+    t.quiet = true;
+    for (unsigned turn = 0; turn < 2; turn++) { /* The second time none has taken the log epoch yet. */
+        uint64_t before = log_epoch_of(w);
+        sim_cut_both(t.sim, w->sim, other->sim);
+        sim_run_for(t.sim, IO_SEC(8));
+        assert_true(members_of(w, other, &is) == 1 && !is); /* No write was needed. */
+        sim_heal_all(t.sim);
+        sim_run_for(t.sim, IO_SEC(45));
+        uint64_t named = log_epoch_of(w);
+        assert_true(named >= before + 2); /* Without it, and with it again. */
+        sim_run_for(t.sim, IO_SEC(60));
+        assert_int_equal(log_epoch_of(w), named);
+        assert_true(members_of(w, other, &is) == 2 && is);
+    }
+    uint64_t named = log_epoch_of(w);
+    t.quiet = false;
+    assert_true(sim_run_until(t.sim, shipped_to_both, w, IO_SEC(5)));
+    assert_int_equal(log_epoch_of(w), named); /* The first batch was taken. */
+    town_close(&t);
+}
+
 static void test_a_leader_that_was_taken_for_dead_credits_nothing_more(void **state)
 {
     (void)state;
@@ -334,6 +369,7 @@ CD_TESTS(ensemble, cmocka_unit_test(test_members_stay_and_others_come_by_load_an
          cmocka_unit_test(test_a_slow_follower_is_replaced_and_acknowledgements_go_on),
          cmocka_unit_test(test_a_request_that_hangs_costs_the_wait_for_a_second_one),
          cmocka_unit_test(test_a_node_that_hears_nobody_suspects_itself_and_asks_around),
+         cmocka_unit_test(test_a_quiet_fleet_keeps_its_ensemble_and_misses_who_is_gone),
          cmocka_unit_test(test_a_leader_that_was_taken_for_dead_credits_nothing_more),
          cmocka_unit_test(test_a_loss_of_all_followers_is_declared_by_name),
          cmocka_unit_test(test_batches_of_all_ensembles_are_history),

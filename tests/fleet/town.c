@@ -206,8 +206,10 @@ static void actor_flow(void *arg)
             for (uint64_t k = 1 + cd_rng_below(rng, 3); k > 0; k--)
                 write_row(&a);
             rc = gate(&a);
-            if (rc == IO_OK)
-                rc = io_sleep(a.io, IO_MS(cd_rng_below(rng, 300)));
+            do {
+                if (rc == IO_OK)
+                    rc = io_sleep(a.io, IO_MS(cd_rng_below(rng, 300)));
+            } while (rc == IO_OK && n->town->quiet && !n->leaving);
         }
         if (rc != IO_CANCELED && rc != CD_EFENCED && !n->leaving)
             rc = io_sleep(a.io, IO_MS(200));

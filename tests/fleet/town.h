@@ -54,6 +54,7 @@ struct town {
     bool lossy; /* Acknowledged rows may be lost now: what is restored next is what counts. */
     bool steady; /* Set after town_open: an activation goes on, and nothing is folded meanwhile. */
     bool calm; /* Processes that fenced are not started again. */
+    bool quiet; /* Nobody writes. */
 };
 
 void town_open(struct town *t, uint64_t seed);

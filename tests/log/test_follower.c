@@ -209,6 +209,48 @@ static void test_a_damaged_file_is_never_certified_until_its_range_came_again(vo
     sim_free(o.sim);
 }
 
+/* ---- Idle probes ---- */
+
+static bool probe(struct one *o, uint64_t last, uint64_t holds)
+{
+    struct log_append_answer a;
+    struct log_tail t;
+    struct cd_buf body = {0};
+    CHECK_INT(follow_append(o->f, &second, 1, 0, &a), 200);
+    CHECK_INT(follow_tail(o->f, &t, &body), 200);
+    CHECK_INT(t.epoch, holds); /* It adopts nothing. */
+    CHECK(!a.ok || holds == second.log_epoch);
+    cd_buf_deinit(&body);
+    return log_append_heard(&a, second.log_epoch, second.first_batch, last);
+}
+
+static void is_probed(struct one *o)
+{
+    const struct log_append older = {.log_epoch = 1, .first_batch = 2};
+    struct log_append_answer a;
+    struct store_lease lease = follow_lease(1);
+    struct log_seal_answer s = {0};
+    CHECK(probe(o, 4, 0)); /* It has been sent nothing: it is alive. */
+    CHECK(!probe(o, 5, 0)); /* It has confirmed a batch, and knows nothing of it. */
+    follow_lease_put(o->sim, &lease);
+    CHECK_INT(follow_append(o->f, &older, 2, 4, &a), 200);
+    lease = follow_lease(2);
+    follow_lease_put(o->sim, &lease);
+    CHECK(a.ok && probe(o, 4, 1) && !probe(o, 5, 1));
+    CHECK_INT(follow_append(o->f, &second, 5, 5, &a), 200);
+    CHECK(a.ok && probe(o, 5, 2));
+    CHECK_INT(follow_seal(o->f, 2, &s), 200);
+    CHECK(!probe(o, 4, 2) && !probe(o, 6, 2));
+}
+
+static void test_a_probe_adopts_nothing_and_tells_who_is_alive(void **state)
+{
+    (void)state;
+    struct one o = {0};
+    life(&o, is_probed);
+    sim_free(o.sim);
+}
+
 /* ---- What nobody asks for any more ---- */
 
 static void check_held(struct one *o, uint64_t base, uint64_t end)
@@ -370,6 +412,7 @@ CD_TESTS(follower, cmocka_unit_test(test_what_was_confirmed_is_there_after_a_pow
          cmocka_unit_test(test_a_seal_of_an_epoch_that_was_never_held_stops_its_adoption),
          cmocka_unit_test(test_appends_need_authority_and_seals_do_not),
          cmocka_unit_test(test_a_damaged_file_is_never_certified_until_its_range_came_again),
+         cmocka_unit_test(test_a_probe_adopts_nothing_and_tells_who_is_alive),
          cmocka_unit_test(test_what_nobody_asks_for_is_given_up_and_its_seal_is_kept_for_a_day),
          cmocka_unit_test(test_a_session_without_a_lease_is_finished_when_its_log_is),
          cmocka_unit_test(test_random_lives_keep_what_they_confirmed),
