@@ -112,6 +112,8 @@ struct cell_limits {
     unsigned requests_max; /* CELLD_MAX_CELL_REQUESTS. */
     unsigned evictions_max; /* 4. */
     uint64_t operation_ns; /* CELLD_OPERATION_DEADLINE_MS. */
+    uint64_t recovery_retry_ns; /* CELLD_RECOVERY_RETRY_MS; doubles up to 5 s after some. */
+    unsigned recovery_retries; /* CELLD_RECOVERY_RETRIES: then the calls that wait fail. */
     uint64_t proof_ns; /* CELLD_LTX_DURABILITY_TIMEOUT_SECS. */
     uint64_t idle_ns; /* CELLD_IDLE_EVICT_S; 0: off. */
     int64_t alarm_resident_ms; /* CELLD_ALARM_RESIDENT_MS. */

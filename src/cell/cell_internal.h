@@ -294,6 +294,7 @@ struct cell {
     struct cd_list wires; /* struct cell_wire.of_cell */
     void (*evict_done)(void *arg, const char *reason);
     void *evict_arg;
+    unsigned recoveries; /* Tries in a row that left it in CELL_RECOVERING. */
     /* In CELL_REMOTE. */
     struct cell_route *route; /* owned; NULL: it has to be looked up. */
     bool looked_up; /* Just now. */
@@ -372,6 +373,7 @@ struct cell *cell_find(struct cell_shard *s, struct cd_str scope, bool make);
 void cell_shard_settle(struct cell_shard *s); /* Closing, and something ended: maybe it was the last. */
 void cell_shard_stir(struct cell_shard *s); /* Something waits for time to pass: the sweep runs. */
 void cell_check(struct cell_shard *s); /* validate() of fleet.md 4.12. */
+void cell_recovery_again(struct cell *c); /* In CELL_RECOVERING, when its wait is over. */
 void cell_refuse_calls(struct cell *c, const struct cell_close *why); /* Those that wait to be opened. */
 /* Ends this residence from the loop, with the reason of errors. */
 void cell_reset(struct cell *c, struct cd_str why);

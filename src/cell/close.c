@@ -12,6 +12,8 @@ struct cell_limits cell_limits_default(unsigned shards, unsigned cpus, unsigned 
         .requests_max = 64,
         .evictions_max = 4,
         .operation_ns = IO_SEC(15),
+        .recovery_retry_ns = IO_SEC(1),
+        .recovery_retries = 240,
         .proof_ns = IO_SEC(10),
         .alarm_resident_ms = 3600000,
         .keep = ltx_keep_default(),

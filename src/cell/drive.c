@@ -1,7 +1,8 @@
 /* cell/drive.c: drives the machine of a cell: events in, deeds out. */
 #include "cell/cell_internal.h"
 
-#define RECOVERY_RETRY_NS IO_MS(1000)
+#define RECOVERY_RETRY_MAX_NS IO_SEC(5)
+#define RECOVERY_STEADY 5u
 
 /* ---- Deeds ---- */
 
@@ -107,6 +108,33 @@ static void stop(struct cell *c)
     s->o.code->stop(s->o.code_arg, c, c->state.cause, cd_buf_str(&c->why));
 }
 
+/* fleet.md 7.8. Most recoveries take a second or two, and whoever waits for one is to hear of it: it doubles
+ * after that only. */
+static uint64_t recovery_wait(const struct cell *c)
+{
+    uint64_t first = c->shard->o.limits.recovery_retry_ns;
+    unsigned doublings = c->recoveries < RECOVERY_STEADY ? 0 : c->recoveries - RECOVERY_STEADY + 1;
+    uint64_t wait = first << (doublings < 3 ? doublings : 3);
+    return wait < RECOVERY_RETRY_MAX_NS    ? wait
+           : first > RECOVERY_RETRY_MAX_NS ? first
+                                           : RECOVERY_RETRY_MAX_NS;
+}
+
+void cell_recovery_again(struct cell *c)
+{
+    if (c->recoveries <= c->shard->o.limits.recovery_retries) {
+        cell_feed(c, CELL_EV_RETRY);
+        return;
+    }
+    CD_MARK("cell.recovery_given_up");
+    cell_refuse_calls(c, &(struct cell_close){.text = CD_STR("the log of the node that had the cell was not "
+                                                             "recovered in CELLD_RECOVERY_RETRIES tries"),
+                                              .retryable = true,
+                                              .refusal = CELL_REFUSED_FAILED});
+    c->wake = c->look = false;
+    cell_feed(c, CELL_EV_GIVE_UP);
+}
+
 /* In the order of the bits: see machine.h. */
 static void act(struct cell *c, unsigned todo)
 {
@@ -134,7 +162,8 @@ static void act(struct cell *c, unsigned todo)
     if (todo & CELL_DO_ACTIVATE)
         cell_activate(c);
     if (todo & CELL_DO_RETRY_LATER) {
-        c->retry_ns = io_now_ns(s->o.io) + RECOVERY_RETRY_NS;
+        c->retry_ns = io_now_ns(s->o.io) + recovery_wait(c);
+        c->recoveries++;
         cd_list_push(&s->recovering, &c->queue);
     }
     if (todo & CELL_DO_PROVE)
@@ -213,6 +242,8 @@ void cell_feed(struct cell *c, enum cell_event e)
         cell_shard_pump(s); /* The next one. */
     }
     c->handing = handing;
+    if (c->state.phase == CELL_INACTIVE || c->state.phase == CELL_REMOTE || c->state.phase == CELL_STARTING)
+        c->recoveries = 0;
     if (before != c->state.phase)
         cell_poke(c);
     act(c, todo);

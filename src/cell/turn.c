@@ -264,7 +264,7 @@ static void expire_all(struct cd_list *list, uint64_t now)
         next = cd_list_next(list, k);
         struct cell *c = CD_CONTAINER(k, struct cell, queue);
         if (c->state.phase == CELL_RECOVERING && c->retry_ns <= now) {
-            cell_feed(c, CELL_EV_RETRY);
+            cell_recovery_again(c);
             continue;
         }
         expire(c, now);

@@ -43,6 +43,8 @@ static struct cell_limits limits_of(const struct serve *s)
     }
     l.requests_max = num_u32(set, CLI_SET_MAX_CELL_REQUESTS);
     l.operation_ns = IO_MS(cli_num(set, CLI_SET_OPERATION_DEADLINE_MS));
+    l.recovery_retry_ns = IO_MS(cli_num(set, CLI_SET_RECOVERY_RETRY_MS));
+    l.recovery_retries = num_u32(set, CLI_SET_RECOVERY_RETRIES);
     l.proof_ns = IO_SEC(cli_num(set, CLI_SET_LTX_DURABILITY_TIMEOUT_SECS));
     l.idle_ns = cli_is_set(set, CLI_SET_IDLE_EVICT_S) ? IO_SEC(cli_num(set, CLI_SET_IDLE_EVICT_S)) : 0;
     l.alarm_resident_ms = (int64_t)cli_num(set, CLI_SET_ALARM_RESIDENT_MS);

@@ -197,11 +197,13 @@ static const struct cli_setting table[CLI_SET_COUNT] = {
                                        .fallback = 5000,
                                        .help = "interval and age of the shared sample; 0 disables balancing",
                                        .effective = true},
-    [CLI_SET_RECOVERY_RETRY_MS] = {POSITIVE("CELLD_RECOVERY_RETRY_MS"), OWNERSHIP, .part = "fleet",
-                                   .fallback = 1000,
-                                   .help = "wait between tries while a dead owner's log is recovered"},
+    [CLI_SET_RECOVERY_RETRY_MS] =
+        {POSITIVE("CELLD_RECOVERY_RETRY_MS"), OWNERSHIP, .part = "fleet", .fallback = 1000, .effective = true,
+         .help =
+             "wait between tries while a dead owner's log is recovered; doubles up to 5000 after five tries"},
     [CLI_SET_RECOVERY_RETRIES] = {POSITIVE("CELLD_RECOVERY_RETRIES"), OWNERSHIP, .part = "fleet",
-                                  .fallback = 240, .help = "such tries before the request fails"},
+                                  .fallback = 240, .effective = true,
+                                  .help = "such tries before the request fails"},
     [CLI_SET_DEPLOY_POLL_S] = {POSITIVE("CELLD_DEPLOY_POLL_S"), OWNERSHIP, .part = "deploy", .fallback = 30,
                                .effective = true,
                                .help = "interval at which a node looks for a new deployment"},

@@ -380,6 +380,25 @@ static void test_a_cell_whose_dead_owner_is_being_recovered_waits_without_a_perm
     rig_free();
 }
 
+static void test_a_recovery_that_does_not_come_about_is_given_up_in_the_end(void **state)
+{
+    (void)state;
+    rig_open();
+    rig.limits.recovery_retries = 3;
+    rig_crash();
+    rig_restart();
+    fake.claim_end = FLEET_CLAIM_RECOVERING;
+    struct call *c = rig_call("C:1", "get");
+    rig_run(3500); /* Tries at 0, 1, 2 and 3 s, and a last second. */
+    assert_false(c->closed);
+    rig_run(1500);
+    assert_true(c->closed && c->retryable);
+    assert_non_null(strstr(c->why, "CELLD_RECOVERY_RETRIES"));
+    fake.claim_end = FLEET_CLAIM_OWNED;
+    assert_string_equal(rig_ask("C:1", "get"), "0");
+    rig_free();
+}
+
 static void test_a_closing_shard_lets_running_work_end_and_keeps_what_it_wrote(void **state)
 {
     (void)state;
@@ -483,6 +502,7 @@ CD_TESTS(life, cmocka_unit_test(test_a_closing_shard_whose_log_is_lost_does_not_
          cmocka_unit_test(test_a_failed_restore_is_told_and_tried_again_at_a_higher_epoch),
          cmocka_unit_test(test_a_database_that_does_not_open_fails_the_call),
          cmocka_unit_test(test_a_cell_whose_dead_owner_is_being_recovered_waits_without_a_permit),
+         cmocka_unit_test(test_a_recovery_that_does_not_come_about_is_given_up_in_the_end),
          cmocka_unit_test(test_a_closing_shard_lets_running_work_end_and_keeps_what_it_wrote),
          cmocka_unit_test(test_a_fence_fails_everything_and_writes_nothing),
          cmocka_unit_test(test_a_crash_at_any_moment_leaves_nothing_behind))
