@@ -105,6 +105,16 @@ static size_t skip_blank(struct cd_str sql, size_t at)
     return at;
 }
 
+/* Whether a statement may name a table of ours, in whatever place. */
+static bool mentions_ours(struct cd_str sql)
+{
+    for (size_t at = cd_str_find(sql, '_', 0); at != SIZE_MAX; at = cd_str_find(sql, '_', at + 1)) {
+        if (cd_str_eq_nocase(cd_str_sub(sql, at, 4), CD_STR("_cf_")))
+            return true;
+    }
+    return false;
+}
+
 /* VACUUM asks nobody while it is compiled. */
 static bool is_vacuum(struct cd_str sql)
 {
@@ -121,7 +131,7 @@ static int compile(struct storage *s, struct cd_str sql, bool keep, struct stora
         return storage_fail_text(s, CD_EINVAL, "not authorized: SQLITE_AUTH");
     sqlite3_stmt *stmt;
     const char *tail;
-    s->saw_alter = s->saw_transaction = false;
+    s->saw_alter = s->saw_create = s->saw_transaction = false;
     int length = sql.len < INT32_MAX ? (int)sql.len + 1 : INT32_MAX; /* SQLite has a limit of its own. */
     int rc = sqlite3_prepare_v3(s->db, sql.ptr, length, keep ? SQLITE_PREPARE_PERSISTENT : 0, &stmt, &tail);
     if (rc != SQLITE_OK && s->saw_transaction)
@@ -135,7 +145,8 @@ static int compile(struct storage *s, struct cd_str sql, bool keep, struct stora
         return storage_fail_text(s, CD_EINVAL, "SQL code did not contain a statement.");
     struct storage_statement *st = cd_new(struct storage_statement);
     st->stmt = stmt;
-    st->alters = s->saw_alter;
+    st->alters =
+        s->saw_alter || (s->saw_create && mentions_ours(cd_str_sub(sql, 0, (size_t)(tail - sql.ptr))));
     st->writes = sqlite3_stmt_readonly(stmt) == 0;
     st->shape = ++s->last_shape;
     *out = st;
@@ -195,14 +206,17 @@ int storage_cursor_next(struct storage_cursor *c)
     return rc;
 }
 
-/* The names that ALTER TABLE gives are not known while it is compiled. */
+/* The names that ALTER TABLE gives, and the tables that foreign keys lead to, are not known while a statement
+ * is compiled. A key of ours that something refers to could not be deleted. */
 static int check_names(struct storage *s)
 {
     sqlite3_stmt *stmt;
     s->trusted++;
     int rc = sqlite3_prepare_v2(s->db,
                                 "SELECT 1 FROM sqlite_schema WHERE name LIKE '\\_cf\\_%' ESCAPE '\\'"
-                                " AND name NOT IN ('_cf_KV','_cf_alarm','_cf_meta')",
+                                " AND name NOT IN ('_cf_KV','_cf_alarm','_cf_meta') UNION ALL "
+                                "SELECT 1 FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE"
+                                " m.type = 'table' AND f.\"table\" LIKE '\\_cf\\_%' ESCAPE '\\'",
                                 -1, &stmt, NULL);
     rc = rc == SQLITE_OK ? sqlite3_step(stmt) : rc;
     s->trusted--;
@@ -214,7 +228,7 @@ static int check_names(struct storage *s)
     return rc == SQLITE_DONE ? 0 : CD_EINVAL;
 }
 
-/* The first step. ALTER TABLE gives no rows: it is done then. */
+/* The first step. What changes names gives no rows: it is done then. */
 static int first_step(struct storage_cursor *c)
 {
     struct storage *s = c->s;

@@ -288,7 +288,6 @@ static bool allowed(struct storage *s, int action, const char *a, const char *b)
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:
-    case SQLITE_CREATE_TABLE:
     case SQLITE_CREATE_VIEW:
     case SQLITE_DROP_TABLE:
     case SQLITE_DROP_VIEW:
@@ -298,6 +297,7 @@ static bool allowed(struct storage *s, int action, const char *a, const char *b)
     case SQLITE_DROP_INDEX:
     case SQLITE_DROP_TRIGGER: return name_ok(a) && name_ok(b);
     case SQLITE_CREATE_VTABLE: return name_ok(a) && AMONG(b, modules);
+    case SQLITE_CREATE_TABLE: s->saw_create = true; return name_ok(a);
     case SQLITE_ALTER_TABLE: s->saw_alter = true; return name_ok(b);
     case SQLITE_FUNCTION: return storage_rules_function(b);
     case SQLITE_PRAGMA: return pragma_ok(a, b);

@@ -43,7 +43,7 @@ struct storage {
     sqlite3_stmt *own[STORAGE_OWN_COUNT]; /* owned; NULL until used */
     bool has[STORAGE_TABLE_COUNT]; /* The table is known to be there. */
     unsigned trusted; /* Our own SQL runs: the authorizer lets everything pass. */
-    bool saw_transaction, saw_alter; /* By the authorizer, in what is being compiled. */
+    bool saw_transaction, saw_alter, saw_create; /* By the authorizer, in what is being compiled. */
     struct cd_buf value; /* What storage_kv_get gave. */
 
     struct cd_map statements; /* Text -> struct storage_statement, owned. */

@@ -99,6 +99,9 @@ static void test_what_is_forbidden(void **state)
         "CREATE VIRTUAL TABLE _cf USING fts5(x)",
         "CREATE INDEX _cf_i ON mine(x)",
         "ALTER TABLE mine RENAME TO _cf_t",
+        "CREATE TABLE child(k REFERENCES _cf_KV)",
+        "CREATE TABLE child(k, FOREIGN KEY (k) REFERENCES \"_CF_kv\"(key))",
+        "ALTER TABLE mine ADD COLUMN k REFERENCES _cf_alarm",
         "DROP TABLE _cf_KV",
         "DELETE FROM _cf_KV",
         "INSERT INTO _cf_alarm VALUES(1,1,1,1,1,'x')",
@@ -127,6 +130,8 @@ static void test_what_is_forbidden(void **state)
             fail_msg("%s: %s", refused[i], got);
     }
     assert_string_equal(bare_sql(b, "SELECT name FROM sqlite_schema WHERE name LIKE 'mine'"), "mine");
+    assert_string_equal(bare_sql(b, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'child'"), "0");
+    assert_string_equal(bare_sql(b, "CREATE TABLE named(a DEFAULT '_cf_')"), "");
     static const char *const transactions[] = {"BEGIN",          "COMMIT",    "END",          "ROLLBACK",
                                                "SAVEPOINT here", "RELEASE x", "ROLLBACK TO x"};
     for (unsigned i = 0; i < CD_COUNT(transactions); i++)
