@@ -9,6 +9,7 @@
 #define STEP_BYTES (1u << 20) /* Applied between two turns of the loop. */
 #define RELISTS_MAX 3u /* An object that is gone: epoch GC, which leaves a chain of its own (5.11). */
 #define OBJECTS_MAX (1u << 20) /* Of one listing. */
+#define HEADS_MAX 8u /* Headers read at once: the epochs of a chain that its owner keeps short (5.14). */
 
 const char *log_restore_end_name(enum log_restore_end end)
 {
@@ -29,6 +30,15 @@ struct objects {
     size_t count, cap;
 };
 
+/* The first object of an epoch of the chain: its header, and what else of it costs no more. */
+struct head {
+    struct io_store get;
+    struct cd_buf key;
+    struct ltx_object of;
+    bool all; /* All of the object is asked for, */
+    bool here; /* and the answer is in get.body. */
+};
+
 struct work {
     struct log_restore *r;
     struct ltx_chain chain;
@@ -36,8 +46,8 @@ struct work {
     bool whole;
     struct objects all;
     uint64_t lowest; /* Epoch that has objects. */
-    struct cd_buf first; /* The object that the chain asked for the header of, ... */
-    struct ltx_object first_is; /* ... which is read again below unless it is this one. */
+    struct head *head; /* owned, HEADS_MAX. What the chain asked for, and what it is about to ask for. */
+    unsigned heads;
     struct io_file file;
     struct cd_buf tmp; /* Path of file. */
     void *page; /* owned */
@@ -217,37 +227,98 @@ static int fetched(struct work *w, int rc, struct cd_str key, const struct io_st
     return rc;
 }
 
-/* The header of the first object of an epoch: with all of it where that costs no more, since it is applied
- * later. */
+static void ask_head(struct work *w, const struct ltx_object *o)
+{
+    struct head *d = &w->head[w->heads++];
+    struct ltx_name name;
+    d->of = *o;
+    d->all = w->r->path != NULL && o->size <= STEP_BYTES; /* It is applied later. */
+    key_of(w, o, &d->key, &name);
+    d->get.lane = IO_LANE_DATA;
+    d->get.timeout_ns = store_policy_of(IO_LANE_DATA, LTX_HEADER_SIZE).attempt_ns;
+    io_store_get(&d->get, w->r->bucket, cd_buf_str(&d->key), 0, d->all ? IO_WHOLE : LTX_HEADER_SIZE, NULL);
+}
+
+static void drop_heads(struct work *w)
+{
+    for (unsigned i = 0; i < w->heads; i++) {
+        struct head *d = &w->head[i];
+        if (io_busy(&d->get.op)) {
+            io_cancel(&d->get.op);
+            (void)io_await(&d->get.op, IO_FOREVER);
+        }
+        cd_buf_deinit(&d->get.body);
+        cd_buf_deinit(&d->key);
+        *d = (struct head){0};
+    }
+    w->heads = 0;
+}
+
+/* The headers that the chain asks for one after the other, all at once. Which those are the listing tells
+ * already: an epoch ends where the first row of its successor goes on, and one that begins at txid 1 is the
+ * last. What the chain is remains a matter of the headers: another guess costs a request. */
+static void ask_heads(struct work *w)
+{
+    uint64_t epoch = w->chain.epoch, from_txid = w->chain.first.min_txid;
+    size_t to = w->whole ? w->all.count : 0, *picked = cd_alloc((to + 1) * sizeof *picked);
+    ask_head(w, &w->chain.first);
+    while (to > 0 && w->heads < HEADS_MAX && from_txid > 1) {
+        const struct ltx_object *o = w->all.object;
+        size_t from = to - 1, count = 0;
+        uint64_t reach = 0;
+        while (from > 0 && o[from - 1].epoch == o[to - 1].epoch)
+            from--;
+        if (o[from].epoch < epoch &&
+            ltx_plan_epoch(o + from, to - from, from_txid - 1, picked, &count, &reach) == LTX_FAULT_NONE &&
+            count > 0 && reach == from_txid - 1) {
+            from_txid = o[from + picked[0]].min_txid;
+            ask_head(w, &o[from + picked[0]]);
+        }
+        to = from;
+    }
+    cd_free(picked);
+}
+
+static struct head *head_of(const struct work *w, const struct ltx_object *o)
+{
+    for (unsigned i = 0; i < w->heads; i++) {
+        if (same_object(&w->head[i].of, o))
+            return &w->head[i];
+    }
+    return NULL;
+}
+
+/* The header that the chain wants now. */
 static int read_head(struct work *w, enum ltx_chain_step *step)
 {
-    struct ltx_object *o = &w->chain.first;
-    struct cd_buf key = {0}, why = {0};
+    struct cd_buf why = {0};
     struct ltx_name name;
     struct ltx_header h;
-    struct io_store s = {0};
-    struct store_policy p = store_policy_of(IO_LANE_DATA, LTX_HEADER_SIZE);
-    key_of(w, o, &key, &name);
-    bool all = w->r->path != NULL && o->size <= STEP_BYTES;
-    int rc = store_retry_get(&s, w->r->io, w->r->bucket, cd_buf_str(&key), 0,
-                             all ? IO_WHOLE : LTX_HEADER_SIZE, &p);
-    rc = fetched(w, rc == IO_EOF ? IO_OK : rc, cd_buf_str(&key), &s);
+    struct head *d = head_of(w, &w->chain.first);
+    if (d == NULL) {
+        drop_heads(w);
+        ask_heads(w);
+        d = &w->head[0];
+    }
+    int rc = io_await(&d->get.op, IO_FOREVER); /* Its own timeout bounds it. */
+    if (rc != IO_OK && store_may_retry(rc)) {
+        struct store_policy p = store_policy_of(IO_LANE_DATA, LTX_HEADER_SIZE);
+        rc = store_retry_get(&d->get, w->r->io, w->r->bucket, cd_buf_str(&d->key), 0,
+                             d->all ? IO_WHOLE : LTX_HEADER_SIZE, &p);
+    }
+    rc = fetched(w, rc == IO_EOF ? IO_OK : rc, cd_buf_str(&d->key), &d->get);
     if (rc == IO_OK) {
-        int bad = ltx_header_read(cd_str_sub(cd_buf_str(&s.body), 0, LTX_HEADER_SIZE), &name, &h, &why);
+        key_of(w, &d->of, &d->key, &name);
+        struct cd_str bytes = cd_str_sub(cd_buf_str(&d->get.body), 0, LTX_HEADER_SIZE);
+        int bad = ltx_header_read(bytes, &name, &h, &why);
+        d->here = bad == 0;
         if (bad != 0) {
-            rc = ends_with(w, LOG_RESTORE_CORRUPT, cd_buf_str(&key), cd_buf_cstr(&why));
+            rc = ends_with(w, LOG_RESTORE_CORRUPT, cd_buf_str(&d->key), cd_buf_cstr(&why));
             *step = LTX_CHAIN_FAILED;
         } else {
             *step = ltx_chain_head(&w->chain, &h);
         }
     }
-    if (rc == IO_OK && all) {
-        cd_buf_deinit(&w->first);
-        w->first = cd_buf_move(&s.body);
-        w->first_is = *o;
-    }
-    cd_buf_deinit(&s.body);
-    cd_buf_deinit(&key);
     cd_buf_deinit(&why);
     return rc;
 }
@@ -257,6 +328,7 @@ static int plan(struct work *w, bool *ok)
 {
     struct epochs epochs = {0};
     *ok = false;
+    drop_heads(w);
     ltx_chain_deinit(&w->chain);
     int rc = list_epochs(w, &epochs);
     for (size_t i = 0; rc == IO_OK && w->r->epoch != 0 && i < epochs.count; i++) {
@@ -369,9 +441,11 @@ struct window {
     uint64_t bytes; /* In flight. */
 };
 
-static bool have_it(const struct work *w, size_t i)
+/* Read with its header. NULL: it has to be asked for. */
+static const struct head *have_it(const struct work *w, size_t i)
 {
-    return w->first.len > 0 && same_object(&w->first_is, &w->chain.object[i]);
+    const struct head *d = head_of(w, &w->chain.object[i]);
+    return d != NULL && d->all && d->here ? d : NULL;
 }
 
 static void send_more(struct work *w, struct window *d)
@@ -382,7 +456,7 @@ static void send_more(struct work *w, struct window *d)
             return;
         struct ltx_name name;
         unsigned at = (unsigned)(d->sent % DOWNLOADS_MAX);
-        if (!have_it(w, d->sent)) {
+        if (have_it(w, d->sent) == NULL) {
             key_of(w, o, &d->key[at], &name);
             d->get[at].lane = IO_LANE_DATA;
             d->get[at].timeout_ns = store_policy_of(IO_LANE_DATA, o->size).attempt_ns;
@@ -398,9 +472,10 @@ static int take_next(struct work *w, struct window *d, bool *ok)
     const struct ltx_object *o = &w->chain.object[d->taken];
     unsigned at = (unsigned)(d->taken % DOWNLOADS_MAX);
     struct io_store *s = &d->get[at];
+    const struct head *had = have_it(w, d->taken);
     int rc = IO_OK;
-    if (have_it(w, d->taken)) {
-        rc = apply(w, o, cd_buf_str(&w->first), ok);
+    if (had != NULL) {
+        rc = apply(w, o, cd_buf_str(&had->get.body), ok);
     } else {
         rc = io_await(&s->op, IO_FOREVER); /* Its own timeout bounds it. */
         if (rc != IO_OK && store_may_retry(rc)) {
@@ -490,7 +565,7 @@ static void planned(struct work *w)
 int log_restore(struct log_restore *r)
 {
     CD_ASSERT(ltx_scope_valid(r->scope) && (r->path == NULL || r->zstd != NULL));
-    struct work w = {.r = r};
+    struct work w = {.r = r, .head = cd_alloc(HEADS_MAX * sizeof *w.head)};
     int rc = IO_NOENT;
     bool ok = false;
     r->end = LOG_RESTORE_FAILED;
@@ -514,7 +589,8 @@ int log_restore(struct log_restore *r)
     else
         ltx_chain_deinit(&w.chain);
     cd_free(w.all.object);
-    cd_buf_deinit(&w.first);
+    drop_heads(&w);
+    cd_free(w.head);
     cd_buf_deinit(&w.tmp);
     cd_free(w.page);
     return rc == IO_CANCELED ? rc : IO_OK;

@@ -403,6 +403,45 @@ static void test_a_plan_reads_headers_only_and_makes_no_file(void **state)
     stage_close(&g);
 }
 
+/* Nothing is read twice, and headers cost one round trip, not one for each epoch. */
+static void test_headers_of_a_chain_are_read_at_once(void **state)
+{
+    (void)state;
+    struct stage g;
+    stage_open(&g, 1);
+    sim_store_set(g.sim, &(struct sim_store_opts){.latency_ns = IO_MS(10)});
+    for (unsigned e = 1; e <= 6; e++) {
+        struct rig_segment s = {.flags = e == 1 ? LTX_SNAPSHOT | LTX_DBSUM : LTX_MARKER,
+                                .epoch = 2 * e,
+                                .min = e,
+                                .base_epoch = 2 * e - 2,
+                                .base_txid = e - 1,
+                                .old_commit = e > 1,
+                                .commit = 1,
+                                .pages = {1},
+                                .seed = e};
+        make(&g, LTX_L0, &s);
+        if (e == 3) { /* What a loser of epoch 5 left: no marker leads to it. */
+            s.epoch = 5;
+            s.base_epoch = 4;
+            s.min = 3;
+            make(&g, LTX_L0, &s);
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t gets = sim_calls(g.node, "store.get");
+        uint64_t from_ns = io_now_ns(sim_io(g.node, 0));
+        restore_start(&g, 13, i == 0 ? NULL : PATH);
+        assert_true(sim_run_until(g.sim, is_done, &g, IO_SEC(60)));
+        assert_int_equal(g.r.end, LOG_RESTORE_DONE);
+        assert_int_equal(g.r.epochs, 6);
+        assert_int_equal(g.r.base_txid, 6);
+        assert_int_equal(sim_calls(g.node, "store.get") - gets, 6);
+        assert_true(io_now_ns(sim_io(g.node, 0)) - from_ns < IO_MS(30)); /* A listing, and the headers. */
+    }
+    stage_close(&g);
+}
+
 static void test_long_listings_come_in_pages(void **state)
 {
     (void)state;
@@ -511,6 +550,7 @@ CD_TESTS(restore, cmocka_unit_test(test_random_histories_come_back_as_they_were)
          cmocka_unit_test(test_data_at_the_claimed_epoch_is_refused),
          cmocka_unit_test(test_a_cell_without_objects_has_no_data),
          cmocka_unit_test(test_a_plan_reads_headers_only_and_makes_no_file),
+         cmocka_unit_test(test_headers_of_a_chain_are_read_at_once),
          cmocka_unit_test(test_long_listings_come_in_pages),
          cmocka_unit_test(test_objects_that_a_collection_removes_meanwhile_are_not_missed),
          cmocka_unit_test(test_any_failing_call_ends_in_an_error_or_in_the_right_file),
