@@ -1,6 +1,8 @@
 /* http/deadline.c: the timeouts of many connections with one timer. */
 #include "http/deadline.h"
 
+#define LATE_NS IO_MS(500) /* Beyond that the loop stood still, and is not just busy. */
+
 static void timer_done(struct io_op *op, int status);
 
 void http_deadlines_init(struct http_deadlines *d, struct io *io, const uint64_t *after_ns, unsigned kinds)
@@ -34,7 +36,17 @@ static void timer_arm(struct http_deadlines *d)
     if (at_ns == UINT64_MAX || d->stopping || d->firing || io_busy(&d->timer.op))
         return;
     uint64_t after_ns = at_ns > now_ns ? at_ns - now_ns : 0;
-    io_timer_start(&d->timer, d->io, after_ns < d->shortest_ns ? after_ns : d->shortest_ns, timer_done);
+    after_ns = after_ns < d->shortest_ns ? after_ns : d->shortest_ns;
+    d->due_ns = now_ns + after_ns;
+    io_timer_start(&d->timer, d->io, after_ns, timer_done);
+}
+
+static void postpone(struct http_deadlines *d, uint64_t by_ns)
+{
+    for (unsigned i = 0; i < d->kinds; i++) {
+        for (struct cd_link *k = cd_list_first(&d->list[i]); k != NULL; k = cd_list_next(&d->list[i], k))
+            CD_CONTAINER(k, struct http_deadline, link)->at_ns += by_ns;
+    }
 }
 
 static void timer_done(struct io_op *op, int status)
@@ -48,6 +60,8 @@ static void timer_done(struct io_op *op, int status)
     if (status != IO_OK)
         return; /* The loop is stopping: every connection hears it from its own operations. */
     uint64_t now_ns = io_now_ns(d->io);
+    if (now_ns - d->due_ns >= LATE_NS)
+        postpone(d, now_ns - d->due_ns + LATE_NS); /* What has come is read first. */
     d->firing = true;
     for (unsigned i = 0; i < d->kinds; i++) {
         struct cd_link *first;

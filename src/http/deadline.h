@@ -2,7 +2,10 @@
  *
  * There are a few kinds, each with one duration, so a list per kind is in order of time by itself: setting
  * and clearing is a few pointers and no operation. The one timer sleeps until the earliest deadline, at most
- * for the shortest duration, and so never has to be hurried. With nothing to watch it does not run. */
+ * for the shortest duration, and so never has to be hurried. With nothing to watch it does not run.
+ *
+ * Time in which the loop stood still, because a turn of JavaScript held it, counts for nobody: what came
+ * meanwhile has not been read yet. */
 #ifndef HTTP_DEADLINE_H
 #define HTTP_DEADLINE_H
 
@@ -22,6 +25,7 @@ struct http_deadlines {
     unsigned kinds;
     uint64_t shortest_ns;
     struct io_timer timer;
+    uint64_t due_ns; /* Of the timer. */
     bool firing, stopping;
     void (*expired)(struct http_deadlines *d, struct http_deadline *which,
                     unsigned kind); /* It is cleared already. */

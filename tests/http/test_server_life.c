@@ -265,6 +265,28 @@ static void test_clients_that_take_too_long(void **state)
     rig_run(timeouts_flow);
 }
 
+/* It came in time, and was read late. */
+static void held_flow(struct rig *r)
+{
+    struct io_stream s = {0};
+    struct cd_buf got = {0};
+    CHECK_INT(rig_connect(r, &s), IO_OK);
+    CHECK_INT(io_sleep(r->cio, IO_SEC(29)), IO_OK);
+    sim_pause(r->server_node, IO_SEC(5));
+    CHECK_INT(rig_send(&s, CD_STR(GET)), IO_OK);
+    CHECK_INT(rig_receive(r, &s, &got, IO_SEC(10)), IO_TIMEDOUT);
+    CHECK(cd_str_starts(cd_buf_str(&got), CD_STR("HTTP/1.1 200 ")));
+    rig_hang_up(&s, false);
+    cd_buf_deinit(&got);
+    expect_after(r, "", 30, ""); /* As ever. */
+}
+
+static void test_time_in_which_the_loop_stood_still_counts_for_nobody(void **state)
+{
+    (void)state;
+    rig_run(held_flow);
+}
+
 /* A byte now and then does not stretch the time for a head, but it does for a body. */
 static void drip_flow(struct rig *r)
 {
@@ -606,7 +628,9 @@ CD_TESTS(server_life,
          cmocka_unit_test(test_a_client_that_resets_while_its_body_is_read_away),
          cmocka_unit_test(test_a_handler_that_is_late),
          cmocka_unit_test(test_a_handler_outlives_its_connection),
-         cmocka_unit_test(test_clients_that_take_too_long), cmocka_unit_test(test_a_client_that_drips),
+         cmocka_unit_test(test_clients_that_take_too_long),
+         cmocka_unit_test(test_time_in_which_the_loop_stood_still_counts_for_nobody),
+         cmocka_unit_test(test_a_client_that_drips),
          cmocka_unit_test(test_a_draining_server_answers_and_closes),
          cmocka_unit_test(test_stopping_waits_for_the_handlers),
          cmocka_unit_test(test_stopping_cuts_what_takes_too_long),
