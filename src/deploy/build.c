@@ -151,7 +151,9 @@ static int exports_check(const struct deploy_project *p, const struct deploy_bun
         cd_buf_addf(
             why,
             "%.*s has no registered event handlers: it exports nothing, and needs a default export with "
-            "a handler such as fetch(), or a class",
+            "a handler such as fetch(), or a class (addEventListener(\"fetch\", ...): Service Worker syntax "
+            "is "
+            "not supported)",
             (int)p->main.len, p->main.ptr);
         return CD_EINVAL;
     }

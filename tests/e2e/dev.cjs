@@ -156,7 +156,7 @@ check('a first build that fails ends it', async () => {
     const mute = hello();
     mute.put('src/index.js', 'console.log(1);');
     error = await start([mute.dir]).fails();
-    ok(error.startsWith('Error: src/index.js has no registered event handlers'), error);
+    ok(error.startsWith('Error: src/index.js has no registered event handlers') && error.includes('Service Worker syntax is not supported'), error);
     mute.put('src/index.js', 'const all = []; for (;;) all.push(new Array(100).fill(all.length)); export default { fetch() {} };');
     error = await start([mute.dir], { env: { CELLD_HEAP_LIMIT_MB: '16' } }).fails();
     ok(error.includes('the Worker did not finish loading. Its heap may take 16 MiB (CELLD_HEAP_LIMIT_MB)'), error);
