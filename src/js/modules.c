@@ -2,6 +2,7 @@
 #include "js/module.h"
 
 #include "js/parcel.h"
+#include "js/wasm_scan.h"
 #include "js/worker_internal.h"
 
 struct js_module_record {
@@ -73,7 +74,12 @@ static int module_make(struct js_worker *w, const struct js_bundle_module *m, js
     case JS_MODULE_TEXT: rc = js_string(js, m->bytes, &v); break;
     case JS_MODULE_DATA: rc = js_buffer_copy(js, m->bytes, &v); break;
     case JS_MODULE_JSON: rc = js_json_parse(js, m->bytes, &v); break;
-    case JS_MODULE_WASM: rc = js_wasm_compile(js, m->bytes, &v); break;
+    case JS_MODULE_WASM:
+        if (js_wasm_shares(m->bytes))
+            return js_throw_error(js, JS_TYPE_ERROR,
+                                  "shared WebAssembly memories are not supported: a Worker has no threads");
+        rc = js_wasm_compile(js, m->bytes, &v);
+        break;
     }
     return rc == 0 ? with_default(w, m->name, v, module) : rc;
 }

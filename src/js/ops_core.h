@@ -19,6 +19,7 @@
     X(clone)                                                                                                 \
     X(platform_mark)                                                                                         \
     X(buffer_detach)                                                                                         \
+    X(wasm_shares)                                                                                           \
     X(gc)
 
 #endif

@@ -9,6 +9,7 @@ import { newExport } from './service.js';
 import { newNamespace } from './durable.js';
 import { overloadOf, refusalOf } from './cell_reset.js';
 import { hangUp } from './service_local.js';
+import { refuseSharedMemories } from './wasm.js';
 import { DurableObject, WorkerEntrypoint, WorkflowEntrypoint } from './workers.js';
 import { setCompatibility } from './globals.js';
 import { Map, hide, resolved, then } from './primordials.js';
@@ -22,6 +23,7 @@ let handlers; // the entry's default export
 export function setup(text) {
     config = JSON.parse(text);
     markPlatform();
+    refuseSharedMemories();
     setCompatibility(config.flags);
     for (const name of Object.keys(limits)) limits[name] = config[name] ?? limits[name];
     makeBindings(config);

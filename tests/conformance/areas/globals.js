@@ -126,6 +126,8 @@ check('what V8 has had since 13.7', () => [Math.sumPrecise, Iterator.concat, Map
     Array(6).fill('function'), { celld: Array(6).fill('undefined'), why: 'celld runs on V8 13.6, which does not have Math.sumPrecise, Iterator.concat, Map.prototype.getOrInsert and WebAssembly.Suspending' });
 check('WebAssembly is compiled from bytes', () => caught(() => new WebAssembly.Module(bytes(0, 97, 115, 109, 1, 0, 0, 0))), 'CompileError',
     { celld: 'nothing was thrown', why: 'runtime.md 3.3: new WebAssembly.Module(bytes) and WebAssembly.compile() are permitted' });
+check('a memory that threads could share', () => caught(() => new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true })), 'nothing was thrown',
+    { celld: 'TypeError', why: 'V8 counts nowhere what such a memory takes, and a Worker has no threads: it is refused, and so is a module that defines one' });
 check('a cache', async () => {
     await caches.default.put('https://example.com/x', new Response('x', { headers: { 'cache-control': 'max-age=60' } }));
     return (await caches.default.match('https://example.com/x')) ?? null;
