@@ -36,5 +36,6 @@ if [ $? -ne 7 ] || ! grep -q 'contains no planted bugs' "$tmp/out"; then
 fi
 all=("$top"/scenarios/plants/*.scn)
 missed=$(grep -c '^NOT CAUGHT ' "$tmp/said")
+[ "$failed" -eq 0 ] || [ "$missed" -gt 0 ] || { echo "failed without a planted bug"; exit 1; }
 echo "$((${#all[@]} - missed)) of ${#all[@]} planted bugs caught"
 exit "$failed"
