@@ -27,7 +27,7 @@ do_start() {
     need_cmd node
     do_install
     spawn "$RUN/server.pid" "$RUN/server.log" in_tree "$TREE" "$RUN" \
-        /usr/bin/python3 /usr/bin/moto_server -H 127.0.0.1 -p "$port"
+        /usr/bin/python3 -c "$(cat "${BASH_SOURCE[0]%/*}/moto_server.py")" -H 127.0.0.1 -p "$port"
     wait_port "$port" "$RUN/server.pid" "$RUN/server.log" 60
     make_bucket s3 --endpoint "http://127.0.0.1:$port" --bucket celld --access-key "$ak" --secret-key "$sk"
     cat > "$RUN/env" <<ENV
