@@ -1,5 +1,6 @@
-# moto_server, a request at a time: it checks a condition and writes without a lock between, so on a busy machine two of
-# racing writes win, and a read beside an overwrite is answered 500. Bodies are read before the lock is taken.
+# moto_server, a request at a time: it checks a condition and writes without a lock between, so on a busy
+# machine two of racing writes win, and a read beside an overwrite is answered 500. Bodies are read before
+# the lock is taken.
 import io
 import threading
 
