@@ -115,9 +115,8 @@ static uint64_t recovery_wait(const struct cell *c)
     uint64_t first = c->shard->o.limits.recovery_retry_ns;
     unsigned doublings = c->recoveries < RECOVERY_STEADY ? 0 : c->recoveries - RECOVERY_STEADY + 1;
     uint64_t wait = first << (doublings < 3 ? doublings : 3);
-    return wait < RECOVERY_RETRY_MAX_NS    ? wait
-           : first > RECOVERY_RETRY_MAX_NS ? first
-                                           : RECOVERY_RETRY_MAX_NS;
+    uint64_t most = first > RECOVERY_RETRY_MAX_NS ? first : RECOVERY_RETRY_MAX_NS;
+    return wait < most ? wait : most;
 }
 
 void cell_recovery_again(struct cell *c)

@@ -43,9 +43,9 @@ void cell_tunnels_join(struct cell_tunnels *t, struct io *io, struct fleet_node 
  * behind. When we are stopping, the other node hears that none of its calls started, for a second at most. */
 void cell_tunnels_accept(struct cell_tunnels *t, struct io *io, struct io_stream *stream,
                          struct cd_buf *rest);
-/* When the shards are closed: sends what is left to send, waits for the calls that are left, for a
- * second at most, and closes all. at_once: of a
- * crash. done comes when nothing is open. Once; also when it was never started. */
+/* When the shards are closed: sends what is left to send, waits for the calls that are left, for a second at
+ * most, and closes all. at_once: of a crash. done comes when nothing is open. Once; also when it was never
+ * started. */
 void cell_tunnels_stop(struct cell_tunnels *t, struct io *io, bool at_once, struct io_op *op,
                        io_done_fn *done);
 

@@ -7,7 +7,7 @@
 #include "cell/cell.h"
 #include "cell/id.h"
 #include "cli/serve_internal.h"
-#include "deploy/file.h"
+#include "deploy/files.h"
 #include "fleet/node.h"
 #include "store/records.h"
 
@@ -48,17 +48,6 @@ void cli_reload_note(struct shard *shard)
         cell_shard_each(shard->cells, (struct cd_str){0}, note, &shard->residents);
 }
 
-static int marker_write(struct serve *s, const char *path, struct cd_str text)
-{
-    struct io_file f = {0};
-    int rc = io_file_open(&f, s->control, path, IO_FILE_CREATE | IO_FILE_TRUNCATE);
-    if (rc != IO_OK)
-        return rc;
-    rc = io_file_pwrite(&f, text.ptr, text.len, 0);
-    int closed = io_file_close(&f);
-    return rc == IO_OK ? closed : rc;
-}
-
 void cli_reload_leave(struct serve *s)
 {
     struct cd_buf cells = {0}, text = {0}, path = {0};
@@ -85,7 +74,7 @@ void cli_reload_leave(struct serve *s)
         cd_json_out_raw(&o, cd_buf_str(&cells));
         cd_json_out_end(&o, '}');
         deploy_file_join(&path, cd_str(s->data_dir), MARKER);
-        int rc = marker_write(s, cd_buf_cstr(&path), cd_buf_str(&text));
+        int rc = deploy_file_write(s->control, cd_buf_cstr(&path), cd_buf_str(&text));
         cd_event(s->control, rc == 0 ? CD_INFO : CD_WARN, "reload_marker",
                  CD_Z("outcome", rc == 0 ? "written" : cd_err_text(rc)));
     }

@@ -142,9 +142,7 @@ static int heads_read_some(struct rec *c, struct heads *h, size_t at, size_t n)
     for (size_t i = 0; i < n; i++)
         (void)io_await(&get[i].op, IO_FOREVER); /* The op has a time limit of its own. */
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = get[i].op.status;
-        if (store_may_retry(rc))
-            rc = store_retry_get(&get[i], c->io, c->bucket, cd_buf_str(&key[i]), 0, LOG_SLOT_HEAD_SIZE, &p);
+        rc = store_get_end(&get[i], c->io, c->bucket, cd_buf_str(&key[i]), 0, LOG_SLOT_HEAD_SIZE, &p);
         if (rc == IO_OK)
             h->read[at + i] = log_slot_head_read(&h->head[at + i], cd_buf_str(&get[i].body), NULL) == 0;
         else if (rc == IO_NOENT || rc == IO_EOF)

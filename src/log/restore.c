@@ -300,12 +300,9 @@ static int read_head(struct work *w, enum ltx_chain_step *step)
         ask_heads(w);
         d = &w->head[0];
     }
-    int rc = io_await(&d->get.op, IO_FOREVER); /* Its own timeout bounds it. */
-    if (rc != IO_OK && store_may_retry(rc)) {
-        struct store_policy p = store_policy_of(IO_LANE_DATA, LTX_HEADER_SIZE);
-        rc = store_retry_get(&d->get, w->r->io, w->r->bucket, cd_buf_str(&d->key), 0,
-                             d->all ? IO_WHOLE : LTX_HEADER_SIZE, &p);
-    }
+    struct store_policy p = store_policy_of(IO_LANE_DATA, LTX_HEADER_SIZE);
+    int rc = store_get_end(&d->get, w->r->io, w->r->bucket, cd_buf_str(&d->key), 0,
+                           d->all ? IO_WHOLE : LTX_HEADER_SIZE, &p);
     rc = fetched(w, rc == IO_EOF ? IO_OK : rc, cd_buf_str(&d->key), &d->get);
     if (rc == IO_OK) {
         key_of(w, &d->of, &d->key, &name);
@@ -477,11 +474,8 @@ static int take_next(struct work *w, struct window *d, bool *ok)
     if (had != NULL) {
         rc = apply(w, o, cd_buf_str(&had->get.body), ok);
     } else {
-        rc = io_await(&s->op, IO_FOREVER); /* Its own timeout bounds it. */
-        if (rc != IO_OK && store_may_retry(rc)) {
-            struct store_policy p = store_policy_of(IO_LANE_DATA, o->size);
-            rc = store_retry_get(s, w->r->io, w->r->bucket, cd_buf_str(&d->key[at]), 0, IO_WHOLE, &p);
-        }
+        struct store_policy p = store_policy_of(IO_LANE_DATA, o->size);
+        rc = store_get_end(s, w->r->io, w->r->bucket, cd_buf_str(&d->key[at]), 0, IO_WHOLE, &p);
         rc = fetched(w, rc, cd_buf_str(&d->key[at]), s);
         if (rc == IO_OK)
             rc = apply(w, o, cd_buf_str(&s->body), ok);

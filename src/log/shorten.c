@@ -86,11 +86,8 @@ static void sources_deinit(struct sources *in)
 static int source_read(struct log_shorten *s, struct sources *in, size_t i, struct cd_str key)
 {
     struct io_store *get = &in->get[i];
-    int rc = io_await(&get->op, IO_FOREVER); /* Its own timeout bounds it. */
-    if (rc != IO_OK && store_may_retry(rc)) {
-        struct store_policy p = store_policy_of(IO_LANE_DATA, 0);
-        rc = store_retry_get(get, s->io, s->bucket, key, 0, IO_WHOLE, &p);
-    }
+    struct store_policy p = store_policy_of(IO_LANE_DATA, 0);
+    int rc = store_get_end(get, s->io, s->bucket, key, 0, IO_WHOLE, &p);
     if (rc != IO_OK)
         cd_buf_addf(&s->why, "%.*s: %s", (int)key.len, key.ptr, get->why);
     else

@@ -140,6 +140,13 @@ int store_retry_get(struct io_store *s, struct io *io, struct io_bucket *b, stru
     return retry(s, io, &(struct ask){.what = GET, .bucket = b, .key = key, .from = from, .len = len}, p);
 }
 
+int store_get_end(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key, uint64_t from,
+                  uint64_t len, const struct store_policy *p)
+{
+    int rc = io_await(&s->op, IO_FOREVER);
+    return store_may_retry(rc) ? store_retry_get(s, io, b, key, from, len, p) : rc;
+}
+
 int store_retry_head(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key,
                      const struct store_policy *p)
 {

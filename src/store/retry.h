@@ -29,6 +29,10 @@ uint64_t store_backoff_ns(unsigned tries, uint64_t retry_after_ns, uint64_t dice
  * IO_UNKNOWN when any of its tries may have happened. IO_CANCELED ends a wait between tries too. */
 int store_retry_get(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key, uint64_t from,
                     uint64_t len, const struct store_policy *p);
+/* The end of an io_store_get that was started beside others, with done NULL and a timeout of its own: waits
+ * for it, and one whose failure may go away is tried again by itself. */
+int store_get_end(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key, uint64_t from,
+                  uint64_t len, const struct store_policy *p);
 int store_retry_head(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key,
                      const struct store_policy *p);
 int store_retry_put(struct io_store *s, struct io *io, struct io_bucket *b, struct cd_str key,
