@@ -174,3 +174,5 @@ check('a redirect to another origin', async ({ origin }) => {
     const { headers } = await json(fetch(`${origin}/redirect?to=${encodeURIComponent(other)}`, { headers: { cookie: 'a=1', authorization: 'Basic x', 'x-other': 'y' } }));
     return headers;
 }, { cookie: 'a=1', 'x-other': 'y' }, { celld: { 'x-other': 'y' }, why: 'runtime.md 5.1: a redirect to another origin drops Cookie, too; workerd drops Authorization alone' });
+check('what servers are told of the way', async ({ origin }) => (await fetch(`${origin}/loops`)).text(), 'none',
+    { celld: 'celld; loops=1', why: 'RFC 8586: CDN-Loop says how often a request has come through Workers, so that one which fetches its own address ends' });

@@ -47,6 +47,10 @@ const routes = {
         response.writeHead(200, [['X-One', '1'], ['X-Two', 'a'], ['X-Two', 'b'], ['Set-Cookie', 'a=1; Path=/'], ['Set-Cookie', 'b=2']].flat());
         response.end();
     },
+    // What echo leaves out.
+    '/loops'(request, response) {
+        response.end(request.headers['cdn-loop'] ?? 'none');
+    },
     // Values beyond ASCII: UTF-8, and a byte that is none.
     '/wide'(request, response) {
         response.writeHead(200, { 'x-utf': Buffer.from('gr\u00fc\u00dfe \u4e16').toString('latin1'), 'x-byte': 'caf\u00e9' });
